@@ -25,6 +25,7 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/checkup"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/clustercheck"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/podexec"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/podlogs"
@@ -179,12 +180,12 @@ func fmtError(err error) string {
 
 func (m member) seesTheTeam(ctx context.Context) {
 	m.t.Helper()
-	objects, err := top.Read(ctx, m.client, m.namespace, "")
+	objects, err := clusterstate.Top(ctx, m.client, m.namespace, "")
 	overview := top.Judge(objects, "")
 	if err != nil || len(overview.Notes) == 0 || !strings.HasPrefix(overview.Notes[0], "you may not list nodes: ") {
 		m.t.Errorf("top says %+v, %v", overview.Notes, err)
 	}
-	if _, err := top.Read(ctx, m.client, m.namespace, top.ByNode); err == nil || !strings.HasPrefix(err.Error(), "you may not list nodes: ") {
+	if _, err := clusterstate.Top(ctx, m.client, m.namespace, top.ByNode); err == nil || !strings.HasPrefix(err.Error(), "you may not list nodes: ") {
 		m.t.Errorf("top by node says: %v", err)
 	}
 	for _, team := range overview.Teams {
@@ -197,7 +198,7 @@ func (m member) seesTheTeam(ctx context.Context) {
 // seesWhatWasUsed compares the books with Kueue's own: to two seconds of a tenth of a core for each AppWrapper.
 func (m member) seesWhatWasUsed(ctx context.Context) {
 	m.t.Helper()
-	objects, err := usage.Read(ctx, m.client, "", m.namespace)
+	objects, err := clusterstate.Usage(ctx, m.client, "", m.namespace)
 	r := usage.Count(objects, usage.Query{By: "appwrapper"}, time.Now())
 	if err != nil || len(r.Rows) != 3 || len(r.Kueue) != 1 || !strings.HasPrefix(r.Notes[0], "you may not list appwrappers in all namespaces: ") {
 		m.t.Fatalf("usage says %+v, %v", r, err)

@@ -11,6 +11,7 @@ import (
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/ledger"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/usage"
 )
 
@@ -39,7 +40,7 @@ func (w *work) balances(at look, class ledger.Class) {
 // balance compares the books of each AppWrapper with Kueue's Workload, as mlbatch usage does for all of them.
 func (r *room) balance() {
 	r.Helper()
-	all, err := usage.Read(r.Context(), r.admin, "", "")
+	all, err := clusterstate.Usage(r.Context(), r.admin, "", "")
 	r.Must(err)
 	now, seconds := time.Now().UTC().Truncate(time.Second), usage.Query{By: "appwrapper", Resource: "pods"}
 	for _, aw := range all.AppWrappers {

@@ -21,6 +21,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/audit/snapshot"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 // somethingFound is the exit status if a rule is broken. An audit that could not look ends with 1.
@@ -59,7 +60,7 @@ func auditCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&a.namespaces, "namespace", "n", nil, "audit only this namespace; may be repeated (default: all with the label "+audit.TeamLabel+"=true)")
+	flags.StringArrayVarP(&a.namespaces, "namespace", "n", nil, "audit only this namespace; may be repeated (default: all with the label "+quota.TeamLabel+"=true)")
 	flags.StringArrayVar(&a.tolerance.Except, "except", nil, "NAMESPACE/KIND/NAME of the topmost owner of pods that are not audited, such as 'blue/DaemonSet/*'; may be repeated")
 	flags.DurationVar(&a.tolerance.Grace, "grace", 2*time.Minute, "how long pods may take to end after their time is up; quota may be unused five times as long")
 	flags.BoolVar(&a.watch, "watch", false, "look until interrupted, and print what appears and what is gone")

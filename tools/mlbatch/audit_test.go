@@ -25,6 +25,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/test/given"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 )
 
@@ -42,7 +43,7 @@ func watched(t *testing.T, before look, objects ...client.Object) client.Client 
 	for kind := range scheme.AllKnownTypes() {
 		mapper.Add(kind, meta.RESTScopeNamespace)
 	}
-	blue := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "blue", Labels: map[string]string{audit.TeamLabel: "true"}}}
+	blue := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "blue", Labels: map[string]string{quota.TeamLabel: "true"}}}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(append(objects, blue)...).Build()
 	looks := 0
 	readOnly := interceptor.NewClient(c, interceptor.Funcs{

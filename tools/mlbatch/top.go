@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/top"
 )
 
@@ -70,7 +71,7 @@ func viewOf(name string) error {
 }
 
 func printTop(ctx context.Context, c client.Client, namespace string, view top.View, format string, out, notes io.Writer) error {
-	objects, err := top.Read(ctx, c, namespace, view)
+	objects, err := clusterstate.Top(ctx, c, namespace, view)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/prometheus"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/usage"
 )
 
@@ -107,7 +108,7 @@ func increases(samples model.Vector) ([]usage.Increase, error) {
 }
 
 func printUsage(cmd *cobra.Command, c client.Reader, q usage.Query, format, namespace, own string) error {
-	objects, err := usage.Read(cmd.Context(), c, namespace, own)
+	objects, err := clusterstate.Usage(cmd.Context(), c, namespace, own)
 	if err != nil {
 		return err
 	}

@@ -17,9 +17,6 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
-// TeamLabel marks the namespaces of teams.
-const TeamLabel = "mlbatch-team-namespace"
-
 // Moment is what the API server stored at one revision. Excesses needs pods and Workloads only;
 // Findings needs everything.
 type Moment struct {

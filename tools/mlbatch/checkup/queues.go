@@ -11,7 +11,6 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
@@ -105,8 +104,8 @@ func (o Objects) namespaceUnlabelled() (found []sight) {
 				queues = append(queues, l.Name)
 			}
 		}
-		if value := n.Labels[audit.TeamLabel]; len(queues) > 0 && value != "true" && n.Status.Phase != corev1.NamespaceTerminating {
-			found = append(found, of("Namespace "+n.Name, "label "+audit.TeamLabel, fmt.Sprintf("%q", value), "LocalQueues", some(queues)))
+		if value := n.Labels[quota.TeamLabel]; len(queues) > 0 && value != "true" && n.Status.Phase != corev1.NamespaceTerminating {
+			found = append(found, of("Namespace "+n.Name, "label "+quota.TeamLabel, fmt.Sprintf("%q", value), "LocalQueues", some(queues)))
 		}
 	}
 	return found
@@ -116,7 +115,7 @@ func (o Objects) namespaceUnlabelled() (found []sight) {
 func (o Objects) tolerationsUnlisted() (found []sight) {
 	for _, n := range o.Namespaces {
 		_, listed := n.Annotations[admissionrules.TolerationsAnnotation]
-		if listed || n.Labels[audit.TeamLabel] != "true" || n.Status.Phase == corev1.NamespaceTerminating {
+		if listed || n.Labels[quota.TeamLabel] != "true" || n.Status.Phase == corev1.NamespaceTerminating {
 			continue
 		}
 		taints := fmt.Sprintf("%q", strings.Join(o.flavorTaints(n.Name), ","))

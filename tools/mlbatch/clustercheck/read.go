@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
@@ -21,7 +20,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/nodesigns"
 	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/checkup"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/reading"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 )
 
 var definition = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
@@ -58,19 +57,19 @@ func Read(ctx context.Context, c client.Reader, now time.Time) (checkup.Objects,
 	r := &reader{client: c}
 	o := &r.found
 	o.Now, o.Release, o.Signs, o.Unread = now, versions, nodesigns.Default(), map[checkup.Kind]string{}
-	list(ctx, r, checkup.Deployments, func(page *appsv1.DeploymentList) { o.Deployments = append(o.Deployments, page.Items...) })
-	r.definitions(ctx)
-	list(ctx, r, checkup.Nodes, func(page *corev1.NodeList) { o.Nodes = append(o.Nodes, page.Items...) })
-	list(ctx, r, checkup.Pods, func(page *corev1.PodList) { o.Pods = append(o.Pods, page.Items...) }, client.MatchingFieldsSelector{
-		Selector: fields.AndSelectors(fields.OneTermNotEqualSelector("status.phase", "Succeeded"), fields.OneTermNotEqualSelector("status.phase", "Failed")),
-	})
-	list(ctx, r, checkup.Namespaces, func(page *corev1.NamespaceList) { o.Namespaces = append(o.Namespaces, page.Items...) })
-	list(ctx, r, checkup.ClusterQueues, func(page *kueue.ClusterQueueList) { o.ClusterQueues = append(o.ClusterQueues, page.Items...) })
-	list(ctx, r, checkup.Cohorts, func(page *kueue.CohortList) { o.Cohorts = append(o.Cohorts, page.Items...) })
-	list(ctx, r, checkup.Flavors, func(page *kueue.ResourceFlavorList) { o.Flavors = append(o.Flavors, page.Items...) })
-	list(ctx, r, checkup.LocalQueues, func(page *kueue.LocalQueueList) { o.LocalQueues = append(o.LocalQueues, page.Items...) })
-	list(ctx, r, checkup.Workloads, func(page *kueue.WorkloadList) { o.Workloads = append(o.Workloads, page.Items...) })
-	list(ctx, r, checkup.AppWrappers, func(page *v1beta2.AppWrapperList) { o.AppWrappers = append(o.AppWrappers, page.Items...) })
+	o.Deployments = list[appsv1.Deployment](ctx, r, checkup.Deployments, &appsv1.DeploymentList{})
+	for _, d := range list[unstructured.Unstructured](ctx, r, checkup.Definitions, definitions()) {
+		o.Definitions = append(o.Definitions, defined(d))
+	}
+	o.Nodes = list[corev1.Node](ctx, r, checkup.Nodes, &corev1.NodeList{})
+	o.Pods = list[corev1.Pod](ctx, r, checkup.Pods, &corev1.PodList{}, clusterstate.NotEnded())
+	o.Namespaces = list[corev1.Namespace](ctx, r, checkup.Namespaces, &corev1.NamespaceList{})
+	o.ClusterQueues = list[kueue.ClusterQueue](ctx, r, checkup.ClusterQueues, &kueue.ClusterQueueList{})
+	o.Cohorts = list[kueue.Cohort](ctx, r, checkup.Cohorts, &kueue.CohortList{})
+	o.Flavors = list[kueue.ResourceFlavor](ctx, r, checkup.Flavors, &kueue.ResourceFlavorList{})
+	o.LocalQueues = list[kueue.LocalQueue](ctx, r, checkup.LocalQueues, &kueue.LocalQueueList{})
+	o.Workloads = list[kueue.Workload](ctx, r, checkup.Workloads, &kueue.WorkloadList{})
+	o.AppWrappers = list[v1beta2.AppWrapper](ctx, r, checkup.AppWrappers, &v1beta2.AppWrapperList{})
 	r.settings(ctx)
 	return *o, r.broken
 }
@@ -82,13 +81,13 @@ type reader struct {
 	broken error
 }
 
-func list[L any, P interface {
-	*L
-	client.ObjectList
-}](ctx context.Context, r *reader, kind checkup.Kind, add func(P), options ...client.ListOption) {
-	if r.broken == nil {
-		r.note(reading.Pages(ctx, r.client, add, options...), kind)
+func list[T any](ctx context.Context, r *reader, kind checkup.Kind, as client.ObjectList, options ...client.ListOption) []T {
+	if r.broken != nil {
+		return nil
 	}
+	all, err := clusterstate.List[T](ctx, r.client, as, options...)
+	r.note(err, kind)
+	return all
 }
 
 // note remembers a kind that could not be read. The kinds of the platform that a cluster does
@@ -97,7 +96,7 @@ func (r *reader) note(err error, kind checkup.Kind) {
 	if err == nil || notServed(err) && kind != checkup.Nodes {
 		return
 	}
-	why := reading.Failed(err, reading.Deed{Verb: "list", Resource: string(kind)})
+	why := clusterstate.Failed(err, clusterstate.Request{Verb: "list", Resource: string(kind)})
 	if unreachable(err) {
 		r.broken = why
 		return
@@ -105,19 +104,10 @@ func (r *reader) note(err error, kind checkup.Kind) {
 	r.found.Unread[kind] = why.Error()
 }
 
-func (r *reader) definitions(ctx context.Context) {
-	err := error(nil)
-	for next, more := "", r.broken == nil; more; more = next != "" && err == nil {
-		page := &unstructured.UnstructuredList{}
-		page.SetGroupVersionKind(definition.GroupVersion().WithKind(definition.Kind + "List"))
-		if err = r.client.List(ctx, page, client.Limit(reading.Page), client.Continue(next)); err == nil {
-			for _, item := range page.Items {
-				r.found.Definitions = append(r.found.Definitions, defined(item))
-			}
-		}
-		next = page.GetContinue()
-	}
-	r.note(err, checkup.Definitions)
+func definitions() client.ObjectList {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(definition.GroupVersion().WithKind(definition.Kind + "List"))
+	return list
 }
 
 func defined(o unstructured.Unstructured) checkup.Definition {

@@ -19,7 +19,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/nodesigns"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/checkup"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/nodesettings"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
@@ -30,7 +30,7 @@ func (r *reader) settings(ctx context.Context) {
 		r.kueue(*d, r.file(ctx, *d, "controller_manager_config.yaml"))
 	}
 	if d := r.deployment("appwrapper"); d != nil {
-		r.signs(ctx, *d, r.file(ctx, *d, nodesettings.File))
+		r.signs(ctx, *d, r.file(ctx, *d, clusterstate.ControllerFile))
 	}
 }
 
@@ -48,7 +48,7 @@ func (r *reader) deployment(part string) *appsv1.Deployment {
 // file is a file in a ConfigMap that a Deployment mounts, or empty.
 func (r *reader) file(ctx context.Context, d appsv1.Deployment, key string) (text string) {
 	if r.broken == nil {
-		read, err := nodesettings.Mounted(ctx, r.client, d, key)
+		read, err := clusterstate.Mounted(ctx, r.client, d, key)
 		r.note(err, checkup.ConfigMaps)
 		text = read
 	}
@@ -106,12 +106,12 @@ func setGates(gates map[string]bool, text string) {
 func (r *reader) signs(ctx context.Context, d appsv1.Deployment, text string) {
 	settings, err := nodesigns.Parse([]byte(text))
 	if err != nil || text == "" {
-		r.unreadable(d, nodesettings.File)
+		r.unreadable(d, clusterstate.ControllerFile)
 		return
 	}
-	r.found.Signs, err = nodesettings.Remembered(ctx, r.client, settings, d.Namespace)
+	r.found.Signs, err = clusterstate.Remembered(ctx, r.client, settings, d.Namespace)
 	r.note(err, checkup.ConfigMaps)
-	r.found.DeclaredSlack, err = nodesettings.DeclaredSlack(ctx, r.client, d.Namespace)
+	r.found.DeclaredSlack, err = clusterstate.DeclaredSlack(ctx, r.client, d.Namespace)
 	r.note(err, checkup.ConfigMaps)
 }
 

@@ -8,6 +8,9 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
+// TeamLabel marks the namespaces of teams.
+const TeamLabel = "mlbatch-team-namespace"
+
 // Owner is what Kueue gives quota to: the controller of a Workload, or its only owner. A Workload of a group of pods
 // has none.
 func Owner(w *kueue.Workload) (metav1.OwnerReference, bool) {

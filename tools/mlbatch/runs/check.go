@@ -16,6 +16,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/runplan"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 )
@@ -80,11 +81,11 @@ func (p Plan) check(ctx context.Context, c client.Client) (notes []string, err e
 // completed returns the manifests with the Applications, DataSets and sizes of the cluster. If an
 // object is in both, the one in the files counts.
 func (m Manifests) completed(ctx context.Context, c client.Client) (Manifests, error) {
-	var sizes v1alpha1.RunSizeConfigurationList
-	if err := c.List(ctx, &sizes); err != nil {
+	sizes, err := clusterstate.List[v1alpha1.RunSizeConfiguration](ctx, c, &v1alpha1.RunSizeConfigurationList{})
+	if err != nil {
 		return m, failed(err, "cannot list the RunSizeConfigurations")
 	}
-	for _, size := range sizes.Items {
+	for _, size := range sizes {
 		if !slices.ContainsFunc(m.Sizes, func(own v1alpha1.RunSizeConfiguration) bool { return own.Name == size.Name }) {
 			m.Sizes = append(m.Sizes, size)
 		}
@@ -102,7 +103,7 @@ func (m Manifests) completed(ctx context.Context, c client.Client) (Manifests, e
 			return m, err
 		}
 	}
-	err := m.groupAs(c.RESTMapper())
+	err = m.groupAs(c.RESTMapper())
 	return m, err
 }
 
@@ -153,11 +154,11 @@ func (m *Manifests) addApplication(ctx context.Context, c client.Reader, namespa
 }
 
 func (m *Manifests) addDataSets(ctx context.Context, c client.Reader, namespace string) error {
-	var all v1alpha1.DataSetList
-	if err := c.List(ctx, &all, client.InNamespace(namespace)); err != nil {
+	all, err := clusterstate.List[v1alpha1.DataSet](ctx, c, &v1alpha1.DataSetList{}, client.InNamespace(namespace))
+	if err != nil {
 		return failed(err, "cannot list the DataSets of namespace %s", namespace)
 	}
-	for _, dataSet := range all.Items {
+	for _, dataSet := range all {
 		isSame := func(own v1alpha1.DataSet) bool { return own.Namespace == namespace && own.Name == dataSet.Name }
 		if !slices.ContainsFunc(m.DataSets, isSame) {
 			m.DataSets = append(m.DataSets, dataSet)

@@ -12,15 +12,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 )
 
 // List returns the Runs of a namespace, or of all if it is empty.
 func List(ctx context.Context, c client.Reader, namespace string) (*v1alpha1.RunList, error) {
 	list := &v1alpha1.RunList{}
-	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	items, err := clusterstate.List[v1alpha1.Run](ctx, c, list, client.InNamespace(namespace))
+	if err != nil {
 		return nil, failed(err, "cannot list the Runs%s", ofNamespace(namespace))
 	}
+	list.Items = items
 	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("RunList"))
 	for i := range list.Items {
 		strip(&list.Items[i])

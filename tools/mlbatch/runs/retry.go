@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 )
 
 const (
@@ -34,12 +35,10 @@ func Retry(ctx context.Context, c client.Client, key client.ObjectKey, out io.Wr
 	}
 	var all metav1.PartialObjectMetadataList
 	all.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("RunList"))
-	if err := c.List(ctx, &all, client.InNamespace(key.Namespace)); err != nil {
-		return failed(err, "cannot list the Runs of namespace %s", key.Namespace)
-	}
 	taken := map[string]bool{}
-	for _, run := range all.Items {
-		taken[run.Name] = true
+	keep := func(run *metav1.PartialObjectMetadata) { taken[run.Name] = true }
+	if err := clusterstate.Each(ctx, c, &all, keep, client.InNamespace(key.Namespace)); err != nil {
+		return failed(err, "cannot list the Runs of namespace %s", key.Namespace)
 	}
 	run := again(old, taken)
 	err = c.Create(ctx, run, fieldManager)

@@ -20,6 +20,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
@@ -127,12 +128,12 @@ func localQueue(ctx context.Context, c client.Reader, namespace, name string) (*
 	if !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("cannot look up LocalQueue %s: %w", name, err)
 	}
-	var all kueue.LocalQueueList
-	if err := c.List(ctx, &all, client.InNamespace(namespace)); err != nil {
+	all, err := clusterstate.List[kueue.LocalQueue](ctx, c, &kueue.LocalQueueList{}, client.InNamespace(namespace))
+	if err != nil {
 		return nil, fmt.Errorf("cannot list the queues of namespace %s: %w", namespace, err)
 	}
 	var names []string
-	for _, q := range all.Items {
+	for _, q := range all {
 		names = append(names, q.Name)
 	}
 	slices.Sort(names)
@@ -152,12 +153,12 @@ func checkQuota(ctx context.Context, c client.Reader, podSets []quota.PodSet, lo
 	if namespaceErr != nil && !apierrors.IsForbidden(namespaceErr) {
 		return namespaceErr
 	}
-	var queues kueue.ClusterQueueList
-	var cohorts kueue.CohortList
-	if err := errors.Join(c.List(ctx, &queues), c.List(ctx, &cohorts)); err != nil {
+	queues, err := clusterstate.List[kueue.ClusterQueue](ctx, c, &kueue.ClusterQueueList{})
+	cohorts, err2 := clusterstate.List[kueue.Cohort](ctx, c, &kueue.CohortList{})
+	if err := errors.Join(err, err2); err != nil {
 		return fmt.Errorf("cannot list the queues and cohorts that lend quota to ClusterQueue %s: %w", queue.Name, err)
 	}
-	reasons := quota.Reasons(podSets, *queue, quota.Tree{Queues: queues.Items, Cohorts: cohorts.Items})
+	reasons := quota.Reasons(podSets, *queue, quota.Tree{Queues: queues, Cohorts: cohorts})
 	if len(reasons) > 0 {
 		return fmt.Errorf("%w: %s", ErrNeverAdmitted, strings.Join(reasons, "; "))
 	}

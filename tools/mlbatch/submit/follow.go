@@ -16,6 +16,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
 )
 
@@ -230,16 +231,13 @@ func Abandoned(ctx context.Context, c client.Reader, aw client.ObjectKey, uid st
 
 // workloadOf is the Workload of the AppWrapper with a UID, or nil.
 func workloadOf(ctx context.Context, c client.Reader, namespace, uid string) (*kueue.Workload, error) {
-	var all kueue.WorkloadList
-	if err := c.List(ctx, &all, client.InNamespace(namespace), workloadsOf(uid)); err != nil {
-		return nil, err
-	}
-	for i, w := range all.Items {
+	all, err := clusterstate.List[kueue.Workload](ctx, c, &kueue.WorkloadList{}, client.InNamespace(namespace), workloadsOf(uid))
+	for i, w := range all {
 		if len(w.OwnerReferences) > 0 && string(w.OwnerReferences[0].UID) == uid {
-			return &all.Items[i], nil
+			return &all[i], nil
 		}
 	}
-	return nil, nil
+	return nil, err
 }
 
 // workloadsOf selects the Workloads of an AppWrapper with this UID. Kueue labels them. In a namespace with thousands

@@ -20,8 +20,8 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/reading"
 )
 
 func (r *gathering) readRun(ctx context.Context) error {
@@ -106,19 +106,19 @@ func (r *gathering) pending() bool {
 
 // readQuota reads all ClusterQueues, because those of the cohort lend and borrow.
 func (r *gathering) readQuota(ctx context.Context) {
-	var queues kueue.ClusterQueueList
-	if err := r.client.List(ctx, &queues); err != nil {
+	queues, err := clusterstate.List[kueue.ClusterQueue](ctx, r.client, &kueue.ClusterQueueList{})
+	if err != nil {
 		r.unread(err, "the ClusterQueues, which say whose quota is in use: an administrator can bind the role mlbatch-view-queues")
 		return
 	}
-	r.judgeQueue(queues.Items)
-	var cohorts kueue.CohortList
-	if err := r.client.List(ctx, &cohorts); err != nil {
+	r.judgeQueue(queues)
+	cohorts, err := clusterstate.List[kueue.Cohort](ctx, r.client, &kueue.CohortList{})
+	if err != nil {
 		r.unread(err, "the Cohorts, which say what can be borrowed")
 		return
 	}
 	// One without the other would give too small sums.
-	r.ClusterQueues, r.Cohorts = queues.Items, cohorts.Items
+	r.ClusterQueues, r.Cohorts = queues, cohorts
 }
 
 func (r *gathering) judgeQueue(queues []kueue.ClusterQueue) {
@@ -163,8 +163,9 @@ func (r *gathering) readPods(ctx context.Context) {
 	if label == "" {
 		return
 	}
-	add := func(page *corev1.PodList) { r.Pods = append(r.Pods, page.Items...) }
-	if err := reading.Pages(ctx, r.client, add, client.InNamespace(r.target.Namespace), client.MatchingLabels{label: name}); err != nil {
+	pods, err := clusterstate.List[corev1.Pod](ctx, r.client, &corev1.PodList{}, client.InNamespace(r.target.Namespace), client.MatchingLabels{label: name})
+	r.Pods = pods
+	if err != nil {
 		r.unread(err, "the pods")
 	} else if len(r.Pods) == 0 {
 		r.Absent["Pod"] = "of " + r.name()
@@ -174,14 +175,14 @@ func (r *gathering) readPods(ctx context.Context) {
 }
 
 func (r *gathering) readWarnings(ctx context.Context) {
-	var events corev1.EventList
 	warnings := client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("type", corev1.EventTypeWarning)}
-	if err := r.client.List(ctx, &events, client.InNamespace(r.target.Namespace), warnings, client.Limit(reading.Page)); err != nil {
+	events, all, err := clusterstate.Some[corev1.Event](ctx, r.client, &corev1.EventList{}, 1, client.InNamespace(r.target.Namespace), warnings)
+	r.Events = events
+	switch {
+	case err != nil:
 		r.unread(err, "the events")
-	}
-	r.Events = events.Items
-	if events.Continue != "" {
-		r.Unread = append(r.Unread, fmt.Sprintf("there are more than %d warnings in the namespace: the others were not read", reading.Page))
+	case !all:
+		r.Unread = append(r.Unread, fmt.Sprintf("there are more than %d warnings in the namespace: the others were not read", clusterstate.Page))
 	}
 }
 

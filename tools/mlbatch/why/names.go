@@ -13,7 +13,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/reading"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 )
 
 var (
@@ -72,8 +72,9 @@ func BareJobs(ctx context.Context, c client.Reader, namespace string) (names []s
 func page(ctx context.Context, c client.Reader, namespace string, kind schema.GroupVersionKind) []metav1.PartialObjectMetadata {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	if err := c.List(ctx, list, client.InNamespace(namespace), client.Limit(reading.Page)); err != nil {
+	some, _, err := clusterstate.Some[metav1.PartialObjectMetadata](ctx, c, list, 1, client.InNamespace(namespace))
+	if err != nil {
 		return nil
 	}
-	return list.Items
+	return some
 }

@@ -7,12 +7,11 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/reading"
 )
 
 // mostPages is how many pages of the pods of all nodes are read.
@@ -24,33 +23,27 @@ func (r *gathering) readRoom(ctx context.Context) {
 	if len(names) == 0 {
 		return
 	}
-	add := func(page *corev1.NodeList) { r.Nodes = append(r.Nodes, page.Items...) }
-	if err := reading.Pages(ctx, r.client, add); err != nil {
+	nodes, err := clusterstate.List[corev1.Node](ctx, r.client, &corev1.NodeList{})
+	if err != nil {
 		r.unread(err, "the nodes, which say where there is room")
 		return
 	}
+	r.Nodes = nodes
 	r.readPlaced(ctx)
 	r.readFlavor(ctx, names)
 }
 
 // readPlaced reads the pods on all nodes, unless these are too many.
 func (r *gathering) readPlaced(ctx context.Context) {
-	running := client.MatchingFieldsSelector{Selector: fields.AndSelectors(fields.OneTermNotEqualSelector("spec.nodeName", ""),
-		fields.OneTermNotEqualSelector("status.phase", "Succeeded"), fields.OneTermNotEqualSelector("status.phase", "Failed"))}
-	placed, next := []corev1.Pod{}, ""
-	for range mostPages {
-		var page corev1.PodList
-		if err := r.client.List(ctx, &page, running, client.Limit(reading.Page), client.Continue(next)); err != nil {
-			r.unread(err, "the pods of all nodes, which say where there is room")
-			return
-		}
-		placed = append(placed, page.Items...)
-		if next = page.Continue; next == "" {
-			r.Placed = placed
-			return
-		}
+	placed, all, err := clusterstate.Some[corev1.Pod](ctx, r.client, &corev1.PodList{}, mostPages, clusterstate.OnNodes())
+	switch {
+	case err != nil:
+		r.unread(err, "the pods of all nodes, which say where there is room")
+	case !all:
+		r.Unread = append(r.Unread, fmt.Sprintf("there are more than %d pods on nodes: what the nodes have free is not known", mostPages*clusterstate.Page))
+	default:
+		r.Placed = append([]corev1.Pod{}, placed...)
 	}
-	r.Unread = append(r.Unread, fmt.Sprintf("there are more than %d pods on nodes: what the nodes have free is not known", mostPages*reading.Page))
 }
 
 // readFlavor reads the flavor that the work got for what it lacks, and the quota of all queues.
@@ -59,20 +52,22 @@ func (r *gathering) readFlavor(ctx context.Context, names []corev1.ResourceName)
 	if name == "" || r.Placed == nil {
 		return
 	}
-	flavor, queues, cohorts := &kueue.ResourceFlavor{}, kueue.ClusterQueueList{}, kueue.CohortList{}
+	flavor := &kueue.ResourceFlavor{}
 	if err := r.client.Get(ctx, client.ObjectKey{Name: name}, flavor); err != nil {
 		r.unread(err, "ResourceFlavor "+name)
 		return
 	}
-	if err := r.client.List(ctx, &queues); err != nil {
+	queues, err := clusterstate.List[kueue.ClusterQueue](ctx, r.client, &kueue.ClusterQueueList{})
+	if err != nil {
 		r.unread(err, "the ClusterQueues, which say how much quota is promised")
 		return
 	}
-	if err := r.client.List(ctx, &cohorts); err != nil {
+	cohorts, err := clusterstate.List[kueue.Cohort](ctx, r.client, &kueue.CohortList{})
+	if err != nil {
 		r.unread(err, "the Cohorts, which say how much quota is promised")
 		return
 	}
-	r.Flavor, r.ClusterQueues, r.Cohorts = flavor, queues.Items, cohorts.Items
+	r.Flavor, r.ClusterQueues, r.Cohorts = flavor, queues, cohorts
 }
 
 func flavorOf(o explain.Objects, names []corev1.ResourceName) string {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/reading"
 )
 
 // mostSteps is how many steps of a workflow a look reads.
@@ -83,9 +83,8 @@ func (r *gathering) queueOfSteps(name string) *explain.Objects {
 }
 
 func (r *gathering) readPodsOfSteps(ctx context.Context) {
-	var pods []corev1.Pod
-	add := func(page *corev1.PodList) { pods = append(pods, page.Items...) }
-	if err := reading.Pages(ctx, r.client, add, client.InNamespace(r.target.Namespace), client.MatchingLabels{v1alpha1.RunLabel: r.Run.Name}); err != nil {
+	pods, err := clusterstate.List[corev1.Pod](ctx, r.client, &corev1.PodList{}, client.InNamespace(r.target.Namespace), client.MatchingLabels{v1alpha1.RunLabel: r.Run.Name})
+	if err != nil {
 		r.unread(err, "the pods")
 		return
 	}

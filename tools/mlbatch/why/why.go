@@ -20,8 +20,8 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/reading"
 )
 
 // NotFoundError says that nothing has the name.
@@ -142,7 +142,7 @@ func (r *gathering) readSubject(ctx context.Context) error {
 			continue
 		}
 		if err := read.find(ctx); err != nil && !apierrors.IsNotFound(err) {
-			failed := reading.Failed(err, reading.Deed{Verb: "get", Resource: plural(read.what), Namespace: r.target.Namespace})
+			failed := clusterstate.Failed(err, clusterstate.Request{Verb: "get", Resource: plural(read.what), Namespace: r.target.Namespace})
 			if r.target.Kind != "" {
 				return failed
 			}
@@ -162,7 +162,7 @@ func (r *gathering) readJob(ctx context.Context, version, kind string) error {
 		return nil
 	}
 	if err != nil {
-		return reading.Failed(err, reading.Deed{Verb: "get", Resource: plural(kind), Namespace: r.target.Namespace})
+		return clusterstate.Failed(err, clusterstate.Request{Verb: "get", Resource: plural(kind), Namespace: r.target.Namespace})
 	}
 	if name := job.Labels[v1beta2.AppWrapperLabel]; name != "" { // it is wrapped
 		r.target.Name = name
@@ -177,7 +177,8 @@ func (r *gathering) readJob(ctx context.Context, version, kind string) error {
 
 // readWorkloads reads all Workloads of the namespace: there is no way to request the one of an owner.
 func (r *gathering) readWorkloads(ctx context.Context) {
-	err := reading.Pages(ctx, r.client, func(page *kueue.WorkloadList) { r.workloads = append(r.workloads, page.Items...) }, client.InNamespace(r.target.Namespace))
+	all, err := clusterstate.List[kueue.Workload](ctx, r.client, &kueue.WorkloadList{}, client.InNamespace(r.target.Namespace))
+	r.workloads = all
 	if err != nil {
 		if apierrors.IsNotFound(err) { // a list that is served may be empty, and is never not found
 			r.Absent["API"] = kueue.SchemeGroupVersion.Group

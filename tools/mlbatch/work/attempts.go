@@ -13,9 +13,9 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/reading"
 )
 
 // attemptOf is the number of the attempt whose pods may be there. It counts from 1, as the last failure of a Run does:
@@ -65,10 +65,9 @@ func whatIsLeft(ctx context.Context, c client.Reader, o explain.Objects) string 
 	if o.Run != nil && o.Run.Status.LastFailure != nil {
 		return fmt.Sprintf("; the last lines of the first container that failed are in 'mlbatch run status %s'", o.Run.Name)
 	}
-	var events []corev1.Event
-	add := func(page *corev1.EventList) { events = append(events, page.Items...) }
 	warnings := client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("type", corev1.EventTypeWarning)}
-	if err := reading.Pages(ctx, c, add, client.InNamespace(o.AppWrapper.Namespace), warnings); err != nil {
+	events, err := clusterstate.List[corev1.Event](ctx, c, &corev1.EventList{}, client.InNamespace(o.AppWrapper.Namespace), warnings)
+	if err != nil {
 		return ""
 	}
 	if f := newestWarning(o.AppWrapper, events); f != nil {

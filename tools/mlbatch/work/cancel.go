@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/reading"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 )
 
@@ -48,7 +48,7 @@ func Cancel(ctx context.Context, c client.Client, o explain.Objects, out io.Writ
 	uid := object.GetUID()
 	err := c.Delete(ctx, object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if err != nil {
-		return reading.Failed(err, reading.Deed{Verb: "delete", Resource: strings.ToLower(i.Kind) + "s", Namespace: i.Namespace})
+		return clusterstate.Failed(err, clusterstate.Request{Verb: "delete", Resource: strings.ToLower(i.Kind) + "s", Namespace: i.Namespace})
 	}
 	fmt.Fprintf(out, "%s %s was deleted in namespace %s\n", i.Kind, i.Name, i.Namespace)
 	return nil

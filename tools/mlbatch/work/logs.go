@@ -18,9 +18,9 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/podlogs"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/reading"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
 )
@@ -116,10 +116,9 @@ func podsThatAre(ctx context.Context, c client.Client, o explain.Objects, s Sele
 	if label == "" {
 		return nil, fmt.Errorf("the pods of a %s cannot be found by a label: use 'kubectl get pods' and 'kubectl logs'", i.Kind)
 	}
-	var stored []corev1.Pod
-	add := func(page *corev1.PodList) { stored = append(stored, page.Items...) }
-	if err := reading.Pages(ctx, c, add, client.InNamespace(i.Namespace), client.MatchingLabels{label: i.Name}); err != nil {
-		return nil, reading.Failed(err, reading.Deed{Verb: "list", Resource: "pods", Namespace: i.Namespace})
+	stored, err := clusterstate.List[corev1.Pod](ctx, c, &corev1.PodList{}, client.InNamespace(i.Namespace), client.MatchingLabels{label: i.Name})
+	if err != nil {
+		return nil, clusterstate.Failed(err, clusterstate.Request{Verb: "list", Resource: "pods", Namespace: i.Namespace})
 	}
 	if len(stored) == 0 {
 		return nil, noPods(o)

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/reading"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 )
 
@@ -36,18 +36,15 @@ func Retry(ctx context.Context, c client.Client, o explain.Objects, out io.Write
 	}
 	old := o.AppWrapper
 	taken, inTheWay := map[string]bool{}, ""
-	in := client.InNamespace(old.Namespace)
-	err := reading.Pages(ctx, c, func(page *v1beta2.AppWrapperList) {
-		for i, aw := range page.Items {
-			taken[aw.Name] = true
-			if inTheWay == "" && needsNamesOf(old, &page.Items[i]) {
-				inTheWay = aw.Name
-			}
+	err := clusterstate.Each(ctx, c, &v1beta2.AppWrapperList{}, func(aw *v1beta2.AppWrapper) {
+		taken[aw.Name] = true
+		if inTheWay == "" && needsNamesOf(old, aw) {
+			inTheWay = aw.Name
 		}
-	}, in)
+	}, client.InNamespace(old.Namespace))
 	switch {
 	case err != nil:
-		return reading.Failed(err, reading.Deed{Verb: "list", Resource: "appwrappers", Namespace: old.Namespace})
+		return clusterstate.Failed(err, clusterstate.Request{Verb: "list", Resource: "appwrappers", Namespace: old.Namespace})
 	case inTheWay != "":
 		return fmt.Errorf("AppWrapper %s has resources whose names another one would need: wait for its end with 'mlbatch wait %s', or cancel it", inTheWay, inTheWay)
 	}
@@ -57,7 +54,7 @@ func Retry(ctx context.Context, c client.Client, o explain.Objects, out io.Write
 		return fmt.Errorf("another AppWrapper %s was created at this moment: run the command again", aw.Name)
 	}
 	if err != nil {
-		return reading.Failed(err, reading.Deed{Verb: "create", Resource: "appwrappers", Namespace: old.Namespace})
+		return clusterstate.Failed(err, clusterstate.Request{Verb: "create", Resource: "appwrappers", Namespace: old.Namespace})
 	}
 	fmt.Fprintf(out, "AppWrapper %s was submitted in namespace %s\n", aw.Name, aw.Namespace)
 	return nil

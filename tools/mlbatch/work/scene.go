@@ -15,9 +15,9 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/reading"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
 )
 
@@ -46,11 +46,11 @@ type podsOf struct{ namespace, label, value string }
 // read reads everything in seven lists, and the pods that run if some crash; some may have several pages. Without
 // AppWrappers there is nothing to show; whatever else is missing makes reasons less exact.
 func (s *scene) read(ctx context.Context) error {
-	in := client.InNamespace(s.namespace)
-	add := func(page *v1beta2.AppWrapperList) { s.wrappers = append(s.wrappers, page.Items...) }
-	if err := reading.Pages(ctx, s.client, add, in); err != nil {
+	wrappers, err := clusterstate.List[v1beta2.AppWrapper](ctx, s.client, &v1beta2.AppWrapperList{}, client.InNamespace(s.namespace))
+	if err != nil {
 		return s.failed(err, "appwrappers")
 	}
+	s.wrappers = wrappers
 	s.readWorkloads(ctx)
 	s.readQueues(ctx)
 	s.readPods(ctx)
@@ -61,12 +61,12 @@ func (s *scene) failed(err error, resource string) error {
 	if s.namespace == "" {
 		resource += " in all namespaces"
 	}
-	return reading.Failed(err, reading.Deed{Verb: "list", Resource: resource, Namespace: s.namespace})
+	return clusterstate.Failed(err, clusterstate.Request{Verb: "list", Resource: resource, Namespace: s.namespace})
 }
 
 func (s *scene) readWorkloads(ctx context.Context) {
-	add := func(page *kueue.WorkloadList) { s.workloads = append(s.workloads, page.Items...) }
-	err := reading.Pages(ctx, s.client, add, client.InNamespace(s.namespace))
+	workloads, err := clusterstate.List[kueue.Workload](ctx, s.client, &kueue.WorkloadList{}, client.InNamespace(s.namespace))
+	s.workloads = workloads
 	if err != nil {
 		s.unknown = append(s.unknown, s.failed(err, "workloads").Error()+"; bare jobs and the reasons for waiting are missing")
 	}
@@ -83,16 +83,14 @@ func (s *scene) readWorkloads(ctx context.Context) {
 
 func (s *scene) readQueues(ctx context.Context) {
 	s.queues = map[types.NamespacedName]*kueue.LocalQueue{}
-	s.queued = reading.Pages(ctx, s.client, func(page *kueue.LocalQueueList) {
-		for i := range page.Items {
-			s.queues[client.ObjectKeyFromObject(&page.Items[i])] = &page.Items[i]
-		}
+	s.queued = clusterstate.Each(ctx, s.client, &kueue.LocalQueueList{}, func(q *kueue.LocalQueue) {
+		s.queues[client.ObjectKeyFromObject(q)] = q
 	}, client.InNamespace(s.namespace)) == nil
-	var queues []kueue.ClusterQueue
-	if reading.Pages(ctx, s.client, func(page *kueue.ClusterQueueList) { queues = append(queues, page.Items...) }) != nil {
+	queues, err := clusterstate.List[kueue.ClusterQueue](ctx, s.client, &kueue.ClusterQueueList{})
+	if err != nil {
 		return // members see a reason with less detail
 	}
-	if reading.Pages(ctx, s.client, func(page *kueue.CohortList) { s.cohorts = append(s.cohorts, page.Items...) }) == nil {
+	if s.cohorts, err = clusterstate.List[kueue.Cohort](ctx, s.client, &kueue.CohortList{}); err == nil {
 		s.clusterQueues = queues // without cohorts the sums would be too small
 	}
 }
@@ -109,15 +107,13 @@ func (s *scene) readPods(ctx context.Context) {
 // phase Running.
 func (s *scene) readCrashing(ctx context.Context) {
 	crashing := map[types.NamespacedName]bool{}
-	add := func(page *corev1.EventList) {
-		for _, e := range page.Items {
-			if strings.Contains(e.Message, "restarting failed container") {
-				crashing[types.NamespacedName{Namespace: e.InvolvedObject.Namespace, Name: e.InvolvedObject.Name}] = true
-			}
-		}
-	}
 	backOff := client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("reason", "BackOff")}
-	if err := reading.Pages(ctx, s.client, add, client.InNamespace(s.namespace), backOff); err != nil {
+	err := clusterstate.Each(ctx, s.client, &corev1.EventList{}, func(e *corev1.Event) {
+		if strings.Contains(e.Message, "restarting failed container") {
+			crashing[types.NamespacedName{Namespace: e.InvolvedObject.Namespace, Name: e.InvolvedObject.Name}] = true
+		}
+	}, client.InNamespace(s.namespace), backOff)
+	if err != nil {
 		s.unknown = append(s.unknown, s.failed(err, "events").Error()+"; which pods crash is missing")
 	}
 	if len(crashing) > 0 {
@@ -128,13 +124,13 @@ func (s *scene) readCrashing(ctx context.Context) {
 // addPods reads the pods of a phase, and keeps some.
 func (s *scene) addPods(ctx context.Context, phase corev1.PodPhase, keep func(corev1.Pod) bool) bool {
 	of := client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("status.phase", string(phase))}
-	err := reading.Pages(ctx, s.client, func(page *corev1.PodList) {
-		for _, pod := range page.Items {
-			for label, value := range pod.Labels {
-				if key := (podsOf{pod.Namespace, label, value}); keep(pod) {
-					s.pods[key] = append(s.pods[key], pod)
-				}
-			}
+	err := clusterstate.Each(ctx, s.client, &corev1.PodList{}, func(pod *corev1.Pod) {
+		if !keep(*pod) {
+			return
+		}
+		for label, value := range pod.Labels {
+			key := podsOf{pod.Namespace, label, value}
+			s.pods[key] = append(s.pods[key], *pod)
 		}
 	}, client.InNamespace(s.namespace), of)
 	if err != nil {

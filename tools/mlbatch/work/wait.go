@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/reading"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
@@ -74,7 +74,7 @@ func (f *follower) look(ctx context.Context) (ended bool, err error) {
 	case apierrors.IsNotFound(err) || err == nil && w.UID != f.objects.Workload.UID:
 		return f.another(ctx)
 	case apierrors.IsForbidden(err):
-		return true, reading.Failed(err, reading.Deed{Verb: "get", Resource: "workloads", Namespace: i.Namespace})
+		return true, clusterstate.Failed(err, clusterstate.Request{Verb: "get", Resource: "workloads", Namespace: i.Namespace})
 	case err != nil:
 		f.say("unknown: " + printing.OneLine(err.Error()))
 		return false, nil
@@ -99,7 +99,7 @@ func (f *follower) another(ctx context.Context) (ended bool, err error) {
 	i := bare(f.objects)
 	next, err := f.successor(ctx)
 	if err != nil {
-		return true, reading.Failed(err, reading.Deed{Verb: "list", Resource: "workloads", Namespace: i.Namespace})
+		return true, clusterstate.Failed(err, clusterstate.Request{Verb: "list", Resource: "workloads", Namespace: i.Namespace})
 	}
 	if next != nil {
 		f.objects.Workload = next
@@ -117,12 +117,9 @@ func (f *follower) another(ctx context.Context) (ended bool, err error) {
 // each slice of an elastic job.
 func (f *follower) successor(ctx context.Context) (next *kueue.Workload, err error) {
 	old := f.objects.Workload
-	err = reading.Pages(ctx, f.client, func(page *kueue.WorkloadList) {
-		for i := range page.Items {
-			w := &page.Items[i]
-			if w.UID != old.UID && ownedBy(w, f.objects.Job.GetUID()) && why.Replaces(w, cmp.Or(next, old)) {
-				next = w
-			}
+	err = clusterstate.Each(ctx, f.client, &kueue.WorkloadList{}, func(w *kueue.Workload) {
+		if w.UID != old.UID && ownedBy(w, f.objects.Job.GetUID()) && why.Replaces(w, cmp.Or(next, old)) {
+			next = w
 		}
 	}, client.InNamespace(old.Namespace))
 	return next, err

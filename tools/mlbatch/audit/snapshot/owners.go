@@ -10,10 +10,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 )
 
 // readOwners reads the metadata of all kinds between pods and what holds their quota.
@@ -57,23 +57,21 @@ func (r *reader) readOwnersOf(ctx context.Context, kind schema.GroupVersionKind)
 	objects := &metav1.PartialObjectMetadataList{}
 	objects.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	var above []metav1.OwnerReference
-	err := r.pages(ctx, objects, func(o runtime.Object) error {
-		object := o.(*metav1.PartialObjectMetadata)
+	err := clusterstate.Each(ctx, r.api, objects, func(object *metav1.PartialObjectMetadata) {
 		if object.Namespace == "" || slices.Contains(r.moment.Namespaces, object.Namespace) {
 			object.SetGroupVersionKind(kind)
 			r.moment.Owners = append(r.moment.Owners, *object)
 			above = append(above, controller(object)...)
 		}
-		return nil
 	})
 	if apierrors.IsForbidden(err) {
 		r.moment.Unread[kind.Kind] = fmt.Sprintf("you may not list %s", resourceOf(err))
 		return nil, nil
 	}
-	if apierrors.IsNotFound(err) { // it is not served any more
-		return nil, nil
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("cannot read the cluster: %w", err)
 	}
-	return above, err
+	return above, nil // what is not found is not served any more
 }
 
 func controller(o metav1.Object) []metav1.OwnerReference {

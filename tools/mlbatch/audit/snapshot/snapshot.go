@@ -17,7 +17,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
@@ -25,6 +24,8 @@ import (
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 // ErrForbidden is returned if the user may not list a kind that the audit needs.
@@ -41,7 +42,7 @@ var Resources = []schema.GroupResource{
 
 // Read reads one moment: all namespaces of teams, or only these.
 func Read(ctx context.Context, api client.Client, now time.Time, only []string) (audit.Moment, error) {
-	r := &reader{api: api, moment: audit.Moment{Time: now, Unread: map[string]string{}, HostPaths: map[string][]string{}, Tolerations: map[string][]string{}}}
+	r := &reader{api: &clusterstate.Moment{Client: api}, moment: audit.Moment{Time: now, Unread: map[string]string{}, HostPaths: map[string][]string{}, Tolerations: map[string][]string{}}}
 	m := &r.moment
 	if err := r.readNamespaces(ctx, only); err != nil {
 		return audit.Moment{}, r.explain(err)
@@ -51,6 +52,7 @@ func Read(ctx context.Context, api client.Client, now time.Time, only []string) 
 			return audit.Moment{}, r.explain(err)
 		}
 	}
+	m.Revision = r.api.Revision
 	return *m, r.explain(nil)
 }
 
@@ -116,7 +118,7 @@ func (r *reader) audited(o metav1.Object) bool {
 
 // reader reads a moment. The revision is that of the first list.
 type reader struct {
-	api       client.Client
+	api       *clusterstate.Moment
 	moment    audit.Moment
 	forbidden []string
 }
@@ -124,42 +126,18 @@ type reader struct {
 // hostPathsAnnotation has the folders of the node that charts/teams gives to a team.
 const hostPathsAnnotation = "mlbatch-allowed-host-paths"
 
-// pageSize bounds the size of an answer.
-const pageSize = 500
-
 // list passes each object of a kind to keep. A kind that the user may not list is remembered, so
 // that one error names all of them.
-func list[T runtime.Object](ctx context.Context, r *reader, empty client.ObjectList, keep func(T)) error {
-	err := r.pages(ctx, empty, func(o runtime.Object) error {
-		keep(o.(T))
-		return nil
-	})
+func list[T any](ctx context.Context, r *reader, kind client.ObjectList, keep func(*T)) error {
+	err := clusterstate.Each(ctx, r.api, kind, keep)
 	if apierrors.IsForbidden(err) {
 		r.forbidden = append(r.forbidden, resourceOf(err))
 		return nil
 	}
-	return err
-}
-
-func (r *reader) pages(ctx context.Context, empty client.ObjectList, each func(runtime.Object) error) error {
-	options := &client.ListOptions{Limit: pageSize}
-	if at := r.moment.Revision; at != "" {
-		options.Raw = &metav1.ListOptions{ResourceVersion: at, ResourceVersionMatch: metav1.ResourceVersionMatchExact}
+	if err != nil {
+		return fmt.Errorf("cannot read the cluster: %w", err)
 	}
-	for {
-		page := empty.DeepCopyObject().(client.ObjectList)
-		if err := r.api.List(ctx, page, options); err != nil {
-			return fmt.Errorf("cannot read the cluster: %w", err)
-		}
-		if r.moment.Revision == "" {
-			r.moment.Revision = page.GetResourceVersion()
-		}
-		if err := meta.EachListItem(page, each); err != nil || page.GetContinue() == "" {
-			return err
-		}
-		// What continues a list has its revision, and may not have another.
-		options = &client.ListOptions{Limit: pageSize, Continue: page.GetContinue()}
-	}
+	return nil
 }
 
 func (r *reader) readNamespaces(ctx context.Context, only []string) error {
@@ -168,7 +146,7 @@ func (r *reader) readNamespaces(ctx context.Context, only []string) error {
 	missing := slices.Clone(only)
 	err := list(ctx, r, namespaces, func(n *metav1.PartialObjectMetadata) {
 		missing = slices.DeleteFunc(missing, func(name string) bool { return name == n.Name })
-		if slices.Contains(only, n.Name) || len(only) == 0 && n.Labels[audit.TeamLabel] == "true" {
+		if slices.Contains(only, n.Name) || len(only) == 0 && n.Labels[quota.TeamLabel] == "true" {
 			r.moment.Namespaces = append(r.moment.Namespaces, n.Name)
 			if listed, is := n.Annotations[admissionrules.TolerationsAnnotation]; is {
 				r.moment.Tolerations[n.Name] = strings.Split(listed, ",")
@@ -182,7 +160,7 @@ func (r *reader) readNamespaces(ctx context.Context, only []string) error {
 	case len(missing) > 0:
 		return fmt.Errorf("there is no namespace %s: check --namespace", strings.Join(missing, ", "))
 	case len(r.moment.Namespaces) == 0:
-		return fmt.Errorf("no namespace has the label %s=true: name those to audit with --namespace", audit.TeamLabel)
+		return fmt.Errorf("no namespace has the label %s=true: name those to audit with --namespace", quota.TeamLabel)
 	}
 	return nil
 }

@@ -25,8 +25,8 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/audit/snapshot"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 // server is an API server that pages every list: one object a page.
@@ -98,7 +98,7 @@ func (s *server) page(list client.ObjectList, token string) error {
 }
 
 func namespace(name, team string) client.Object {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{audit.TeamLabel: team}}}
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{quota.TeamLabel: team}}}
 }
 
 func pod(namespace, name, kind string) client.Object {

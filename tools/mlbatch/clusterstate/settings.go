@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodesettings reads what the AppWrapper controller of a cluster knows of nodes: the files that its Deployment
-// mounts, and the devices that it remembers.
-package nodesettings
+package clusterstate
 
 import (
 	"context"
@@ -14,11 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/nodesigns"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/reading"
 )
 
-// File is the name of the controller's configuration file.
-const File = "config.yaml"
+// ControllerFile is the name of the configuration file of the AppWrapper controller.
+const ControllerFile = "config.yaml"
 
 // Mounted is the content of a file in a ConfigMap that a Deployment mounts, or empty.
 func Mounted(ctx context.Context, c client.Reader, d appsv1.Deployment, file string) (text string, err error) {
@@ -46,23 +43,25 @@ func Remembered(ctx context.Context, c client.Reader, s nodesigns.Settings, name
 
 // DeclaredSlack are the names of the slack queues that the file of the teams has.
 func DeclaredSlack(ctx context.Context, c client.Reader, namespace string) (names []string, err error) {
-	const name = nodesigns.DeclaredSlackName
-	err = reading.Pages(ctx, c, func(page *corev1.ConfigMapList) {
-		for _, m := range page.Items {
-			if m.Name == name {
-				names = slices.Sorted(maps.Keys(m.Data))
-			}
+	all, err := configMaps(ctx, c, namespace, nodesigns.DeclaredSlackName)
+	for _, m := range all {
+		if m.Name == nodesigns.DeclaredSlackName {
+			names = slices.Sorted(maps.Keys(m.Data))
 		}
-	}, client.InNamespace(namespace), client.MatchingFields{"metadata.name": name})
+	}
 	return names, err
 }
 
-// configMap is the data of a ConfigMap, or nothing if it does not exist. The right to list reaches that.
+// configMap is the data of a ConfigMap, or nothing if it does not exist.
 func configMap(ctx context.Context, c client.Reader, namespace, name string) (data map[string]string, err error) {
-	err = reading.Pages(ctx, c, func(page *corev1.ConfigMapList) {
-		for _, m := range page.Items {
-			data = m.Data
-		}
-	}, client.InNamespace(namespace), client.MatchingFields{"metadata.name": name})
+	all, err := configMaps(ctx, c, namespace, name)
+	for _, m := range all {
+		data = m.Data
+	}
 	return data, err
+}
+
+// configMaps lists one ConfigMap: the right to list reaches that.
+func configMaps(ctx context.Context, c client.Reader, namespace, name string) ([]corev1.ConfigMap, error) {
+	return List[corev1.ConfigMap](ctx, c, &corev1.ConfigMapList{}, client.InNamespace(namespace), client.MatchingFields{"metadata.name": name})
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package top
+package clusterstate
 
 import (
 	"context"
@@ -9,21 +9,19 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/fields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/nodesigns"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/nodesettings"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/reading"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/top"
 )
 
-// Read lists what Judge needs for a view. Without a view, a user who may not see ClusterQueues gets the LocalQueues of
+// Top lists what top judges for a view. Without a view, a user who may not see ClusterQueues gets the LocalQueues of
 // the namespace.
-func Read(ctx context.Context, c client.Reader, namespace string, view View) (Objects, error) {
-	r := &reader{client: c, namespace: namespace, found: Objects{Signs: nodesigns.Default()}}
-	read := map[View]func(context.Context) error{ByTeam: r.teams, ByQueue: r.queues, ByNode: r.nodes, ByFlavor: r.flavors}[view]
+func Top(ctx context.Context, c client.Reader, namespace string, view top.View) (top.Objects, error) {
+	r := &reader{client: c, namespace: namespace, found: top.Objects{Signs: nodesigns.Default()}}
+	read := map[top.View]func(context.Context) error{top.ByTeam: r.teams, top.ByQueue: r.queues, top.ByNode: r.nodes, top.ByFlavor: r.flavors}[view]
 	if read == nil {
 		read = r.all
 	}
@@ -34,7 +32,7 @@ func Read(ctx context.Context, c client.Reader, namespace string, view View) (Ob
 type reader struct {
 	client    client.Reader
 	namespace string
-	found     Objects
+	found     top.Objects
 }
 
 func (r *reader) all(ctx context.Context) error {
@@ -69,7 +67,7 @@ func (r *reader) flavors(ctx context.Context) error {
 
 // queues are those of all namespaces, or else of one.
 func (r *reader) queues(ctx context.Context) error {
-	err := list(ctx, r, "", r.addQueues)
+	err := r.queuesIn(ctx, "")
 	if err != nil {
 		r.unread(err, "localqueues", "these are the queues of namespace "+r.namespace)
 		return r.localQueues(ctx, r.namespace)
@@ -77,11 +75,11 @@ func (r *reader) queues(ctx context.Context) error {
 	return nil
 }
 
-func (r *reader) nodes(ctx context.Context) error {
-	if err := list(ctx, r, "", r.addNodes); err != nil {
+func (r *reader) nodes(ctx context.Context) (err error) {
+	if r.found.Nodes, err = List[corev1.Node](ctx, r.client, &corev1.NodeList{}); err != nil {
 		return failed(err, "nodes", "")
 	}
-	if err := list(ctx, r, "", r.addFlavors); err != nil {
+	if r.found.Flavors, err = List[kueue.ResourceFlavor](ctx, r.client, &kueue.ResourceFlavorList{}); err != nil {
 		r.unread(err, "resourceflavors", "the flavors of nodes are missing")
 	}
 	r.signs(ctx)
@@ -89,52 +87,42 @@ func (r *reader) nodes(ctx context.Context) error {
 	return nil
 }
 
-func (r *reader) clusterQueues(ctx context.Context) error {
-	queues := []kueue.ClusterQueue{}
-	err := list(ctx, r, "", func(page *kueue.ClusterQueueList) { queues = append(queues, page.Items...) })
-	if err == nil {
-		r.found.ClusterQueues = queues
-	}
+func (r *reader) clusterQueues(ctx context.Context) (err error) {
+	r.found.ClusterQueues, err = List[kueue.ClusterQueue](ctx, r.client, &kueue.ClusterQueueList{})
 	return err
 }
 
 func (r *reader) localQueues(ctx context.Context, namespace string) error {
-	if err := list(ctx, r, namespace, r.addQueues); err != nil {
+	if err := r.queuesIn(ctx, namespace); err != nil {
 		return failed(err, "localqueues", namespace)
 	}
 	return nil
 }
 
-func (r *reader) addQueues(page *kueue.LocalQueueList) {
-	r.found.LocalQueues = append(r.found.LocalQueues, page.Items...)
-}
-
-func (r *reader) addFlavors(page *kueue.ResourceFlavorList) {
-	r.found.Flavors = append(r.found.Flavors, page.Items...)
-}
-
-func (r *reader) addNodes(page *corev1.NodeList) {
-	r.found.Nodes = append(r.found.Nodes, page.Items...)
+func (r *reader) queuesIn(ctx context.Context, namespace string) (err error) {
+	r.found.LocalQueues, err = List[kueue.LocalQueue](ctx, r.client, &kueue.LocalQueueList{}, client.InNamespace(namespace))
+	return err
 }
 
 // namespaces are those of teams, or else the own one.
 func (r *reader) namespaces(ctx context.Context) {
-	err := list(ctx, r, "", r.addQueues)
-	if err != nil && list(ctx, r, r.namespace, r.addQueues) != nil {
+	err := r.queuesIn(ctx, "")
+	if err != nil && r.queuesIn(ctx, r.namespace) != nil {
 		r.unread(err, "localqueues", "the namespaces of teams are missing")
 	}
 }
 
 // supply is what is promised and what nodes have.
 func (r *reader) supply(ctx context.Context) {
-	if err := list(ctx, r, "", func(page *kueue.CohortList) { r.found.Cohorts = append(r.found.Cohorts, page.Items...) }); err != nil {
+	var err error
+	if r.found.Cohorts, err = List[kueue.Cohort](ctx, r.client, &kueue.CohortList{}); err != nil {
 		r.unread(err, "cohorts", "quota that belongs to a cohort is missing")
 	}
-	if err := list(ctx, r, "", r.addFlavors); err != nil {
+	if r.found.Flavors, err = List[kueue.ResourceFlavor](ctx, r.client, &kueue.ResourceFlavorList{}); err != nil {
 		r.unread(err, "resourceflavors", "what the nodes have is missing")
 		return
 	}
-	if err := list(ctx, r, "", r.addNodes); err != nil {
+	if r.found.Nodes, err = List[corev1.Node](ctx, r.client, &corev1.NodeList{}); err != nil {
 		r.unread(err, "nodes", "what they have is missing")
 		return
 	}
@@ -144,53 +132,40 @@ func (r *reader) supply(ctx context.Context) {
 
 // signs are those that the controller of this cluster reads, or its usual ones.
 func (r *reader) signs(ctx context.Context) {
-	err := list(ctx, r, "", func(page *appsv1.DeploymentList) {
-		for _, d := range page.Items {
-			if part, known := parts.Of(d.Name); known && part.Name == "appwrapper" {
-				r.configured(ctx, d)
-			}
-		}
-	})
+	all, err := List[appsv1.Deployment](ctx, r.client, &appsv1.DeploymentList{})
 	if err != nil {
 		r.unread(err, "deployments", usualSigns)
+	}
+	for _, d := range all {
+		if part, known := parts.Of(d.Name); known && part.Name == "appwrapper" {
+			r.configured(ctx, d)
+		}
 	}
 }
 
 const usualSigns = "nodes count as usable unless they show one of the usual signs"
 
 func (r *reader) configured(ctx context.Context, d appsv1.Deployment) {
-	file, err := nodesettings.Mounted(ctx, r.client, d, nodesettings.File)
+	file, err := Mounted(ctx, r.client, d, ControllerFile)
 	if err != nil {
 		r.unread(err, "configmaps", usualSigns)
 		return
 	}
 	signs, err := nodesigns.Parse([]byte(file))
 	if err != nil {
-		r.found.Unread = append(r.found.Unread, fmt.Sprintf("cannot read %s in a ConfigMap of the Deployment %s/%s; %s", nodesettings.File, d.Namespace, d.Name, usualSigns))
+		r.found.Unread = append(r.found.Unread, fmt.Sprintf("cannot read %s in a ConfigMap of the Deployment %s/%s; %s", ControllerFile, d.Namespace, d.Name, usualSigns))
 		return
 	}
-	if r.found.Signs, err = nodesettings.Remembered(ctx, r.client, signs, d.Namespace); err != nil {
+	if r.found.Signs, err = Remembered(ctx, r.client, signs, d.Namespace); err != nil {
 		r.unread(err, "configmaps", "devices that nodes no longer show are missing")
 	}
 }
 
 func (r *reader) pods(ctx context.Context, without string) {
-	running := fields.AndSelectors(fields.OneTermNotEqualSelector("spec.nodeName", ""),
-		fields.OneTermNotEqualSelector("status.phase", "Succeeded"), fields.OneTermNotEqualSelector("status.phase", "Failed"))
-	pods := []corev1.Pod{}
-	err := reading.Pages(ctx, r.client, func(page *corev1.PodList) { pods = append(pods, page.Items...) }, client.MatchingFieldsSelector{Selector: running})
-	if err != nil {
+	var err error
+	if r.found.Pods, err = List[corev1.Pod](ctx, r.client, &corev1.PodList{}, OnNodes()); err != nil {
 		r.unread(err, "pods", without)
-		return
 	}
-	r.found.Pods = pods
-}
-
-func list[L any, P interface {
-	*L
-	client.ObjectList
-}](ctx context.Context, r *reader, namespace string, add func(P)) error {
-	return reading.Pages(ctx, r.client, add, client.InNamespace(namespace))
 }
 
 func (r *reader) unread(err error, resource, consequence string) {
@@ -198,5 +173,5 @@ func (r *reader) unread(err error, resource, consequence string) {
 }
 
 func failed(err error, resource, namespace string) error {
-	return reading.Failed(err, reading.Deed{Verb: "list", Resource: resource, Namespace: namespace})
+	return Failed(err, Request{Verb: "list", Resource: resource, Namespace: namespace})
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package reading_test
+package clusterstate_test
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/mlbatch/mlbatch/tools/mlbatch/reading"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 )
 
 var resource = schema.GroupResource{Resource: "appwrappers"}
@@ -26,7 +26,7 @@ func TestWhatFailsIsASentenceThatSaysWhatToDo(t *testing.T) {
 		`cannot list appwrappers in namespace blue: check --kubeconfig and --context: Get "https://nowhere": connection refused`: &url.Error{Op: "Get", URL: "https://nowhere", Err: errors.New("connection refused")},
 		`cannot list appwrappers in namespace blue: appwrappers "a" not found`:                                                   apierrors.NewNotFound(resource, "a"),
 	} {
-		got := reading.Failed(err, reading.Deed{Verb: "list", Resource: "appwrappers", Namespace: "blue"})
+		got := clusterstate.Failed(err, clusterstate.Request{Verb: "list", Resource: "appwrappers", Namespace: "blue"})
 		if got.Error() != want || !errors.Is(got, err) {
 			t.Errorf("got %q, want %q", got, want)
 		}
