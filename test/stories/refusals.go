@@ -42,4 +42,12 @@ var refusals = []Story{
 		after(5 * time.Second).podsStart(),
 
 	tell("a component that is refused for good", front, job("train", 1).refusedForGood("spec.template is invalid")).admitted(),
+
+	tell("what can never run does not wait for quota", front, job("train", 1).refusedForGood("spec.template is invalid")).
+		after(time.Minute),
+	tell("what is refused for a while may wait for quota", front, job("train", 1).refused()).
+		after(time.Minute).then("admin", "makes room", permitted).
+		after(time.Second).admitted().podsStart(),
+	tell("a webhook forbids what waits for quota", job("train", 1).denied("no such queue")).
+		after(time.Minute),
 }

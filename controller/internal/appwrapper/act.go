@@ -47,6 +47,8 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d lifecycle.Decisi
 		return 0, false, r.askKueue(ctx, o.aw.UID, d)
 	case lifecycle.Create:
 		return r.create(ctx, o, d.Targets)
+	case lifecycle.TryCreate:
+		return r.tryCreate(ctx, o, d.Targets)
 	case lifecycle.Delete:
 		more, err := r.remove(ctx, o, d.Targets)
 		return 0, more, err
@@ -68,7 +70,7 @@ func (r *Reconciler) askKueue(ctx context.Context, aw types.UID, d lifecycle.Dec
 // deletes, have no more than its name, which may be another's by now. Otherwise this reads it from the API
 // server, with the templates that a create needs.
 func (r *Reconciler) confirmItself(ctx context.Context, o *observation, effect lifecycle.Effect) (unchanged bool, err error) {
-	if o.whole || o.current && effect != lifecycle.Create || o.snapshot.Deleting && effect == lifecycle.Delete {
+	if o.whole || o.current && effect != lifecycle.Create && effect != lifecycle.TryCreate || o.snapshot.Deleting && effect == lifecycle.Delete {
 		return true, nil
 	}
 	now := &v1beta2.AppWrapper{}

@@ -209,12 +209,13 @@ func (l *life) next() (at time.Time, ever bool) {
 }
 
 // Settle records the place that the story has reached. With a calm life, it waits until the
-// story reaches the same place. Without one, it waits for what is only polled.
+// story reaches the same place. Without one, it waits for what is only polled; but not until work has waited long
+// enough for a dry run, unless the story says so.
 func (l *life) Settle() {
 	l.Helper()
 	l.react()
 	for range manySteps {
-		if at, ever := l.next(); l.calm == nil && ever && !at.After(l.now.Add(pollInterval)) {
+		if at, ever := l.next(); l.calm == nil && ever && !at.After(l.now.Add(pollInterval)) && !l.isSuspended() {
 			l.passTo(at)
 		}
 	}
@@ -233,6 +234,11 @@ func (l *life) Settle() {
 	if l.calm != nil {
 		l.checkTimes(step)
 	}
+}
+
+func (l *life) isSuspended() bool {
+	aw := l.api.theOne()
+	return aw != nil && aw.Status.Phase == v1beta2.AppWrapperSuspended
 }
 
 func (l *life) passTo(at time.Time) {

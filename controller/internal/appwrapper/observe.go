@@ -118,6 +118,7 @@ func (r *Reconciler) observeQuota(ctx context.Context, o *observation) error {
 	if err != nil || o.aw.Status.Phase != v1beta2.AppWrapperSuspended {
 		return err
 	}
+	o.snapshot.DryRun = r.dryRuns.of(o.aw.UID)
 	o.snapshot.Waits, err = r.waits(ctx, o.aw.UID)
 	return err
 }

@@ -82,7 +82,7 @@ func startProcess(api *apiServer, wire *troubles.Wire, told announcements, stand
 	defaults := lifecycle.StandardDefaults()
 	defaults.MigrationLimit = migrationLimit
 	p.reconciler = &Reconciler{
-		client: c, cached: slimCache{p.seen}, live: c, watch: components.watch, lastState: components.ended.get, heard: standby,
+		client: c, cached: slimCache{p.seen}, live: c, watch: components.watch, lastState: components.ended.get, heard: standby, dryRuns: newDryRuns(),
 		evicted: notEvicted, reclaimed: notEvicted, says: saysNothing, waits: notWaiting, reserved: neverReserved, giveBack: notGivenBack, reassign: notReassigned, recorder: told, metrics: counters, rules: theRules, defaults: defaults, now: now, since: now(),
 	}
 	for _, object := range api.objects {

@@ -63,6 +63,9 @@ type Reconciler struct {
 	giveBack func(ctx context.Context, aw types.UID, why string) error
 	// reassign asks Kueue to assign the AppWrapper with this UID nodes that are not among these.
 	reassign func(ctx context.Context, aw types.UID, nodes []v1beta2.AvoidedNode) error
+	// dryRuns are answers to creations with dry run; nil if the webhooks are off, so that nobody has checked whether the
+	// author of the AppWrapper may create its components.
+	dryRuns *dryRuns
 	// recorder tells users what happened.
 	recorder events.EventRecorder
 	metrics  *metrics

@@ -85,7 +85,9 @@ func Setup(mgr ctrl.Manager, c config.Config, evictions Evictions, activity Acti
 		now:       time.Now,
 		since:     time.Now(),
 	}
-	if !c.WebhooksEnabled {
+	if c.WebhooksEnabled {
+		r.dryRuns = newDryRuns()
+	} else {
 		r.problem = unadmitted(admissionrules.Limits{Components: c.AppWrapper.ComponentLimit, PodSets: c.AppWrapper.PodSetLimit})
 	}
 	components := newWatches(mgr, c.AppWrapper.ExtraKinds)

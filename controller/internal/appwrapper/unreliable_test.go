@@ -62,7 +62,7 @@ func (u unreliable) List(ctx context.Context, list client.ObjectList, options ..
 }
 
 func (u unreliable) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
-	return u.wire.Carry("create "+object.GetName(), writing, func() error { return u.apiServer.Create(ctx, object, options...) })
+	return u.wire.Carry(verbOf(options)+" "+object.GetName(), writing, func() error { return u.apiServer.Create(ctx, object, options...) })
 }
 
 func (u unreliable) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {

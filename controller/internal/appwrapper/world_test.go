@@ -103,6 +103,15 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	return w
 }
 
+// verbOf tells creations with dry run from others.
+func verbOf(options []client.CreateOption) string {
+	var all client.CreateOptions
+	if len(all.ApplyOptions(options).DryRun) > 0 {
+		return "try"
+	}
+	return "create"
+}
+
 func scheme(t testing.TB) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -121,7 +130,7 @@ func (w *world) counting() client.Client {
 				review.Status.Allowed = w.permitted
 				return nil
 			}
-			w.note("create " + object.GetName())
+			w.note(verbOf(options) + " " + object.GetName())
 			if w.refuse != nil {
 				if err := w.refuse(object); err != nil {
 					return err

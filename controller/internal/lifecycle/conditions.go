@@ -66,7 +66,7 @@ func setCondition(conditions *[]metav1.Condition, kind v1beta2.AppWrapperConditi
 }
 
 // setComponent writes a condition of component i, without a message. Only refusals have
-// one, and Refuse writes them.
+// one.
 func (v *view) setComponent(i int, kind v1beta2.AppWrapperCondition, status metav1.ConditionStatus, reason string) {
 	setCondition(&v.status.ComponentStatus[i].Conditions, kind, status, reason, "", v.now)
 }

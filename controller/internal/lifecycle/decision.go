@@ -57,6 +57,10 @@ const (
 	// not watched.
 	Create Effect = "Create"
 
+	// TryCreate creates the target components with dry run, in order, and stops at the first refusal. The answer is in
+	// Snapshot.DryRun from then on.
+	TryCreate Effect = "TryCreate"
+
 	// Delete deletes the target components, in the background, by name and with the UID
 	// that was observed. A missing component was deleted before.
 	Delete Effect = "Delete"

@@ -48,6 +48,7 @@ var drawn = map[route]arrow{
 	{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperResuming}:       {"M66 137 V104 Q66 98 72 98 H454 Q460 98 460 104 V108", 84, 90, "start", 30},
 	{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperFailed}:         {"M60 133 V60 Q60 54 66 54 H1160 Q1166 54 1166 60 V349 Q1166 355 1160 355 H1124", 84, 46, "start", 60},
 	{v1beta2.AppWrapperSuspended, v1beta2.AppWrapperResuming}:   {"M290 145 H396", 343, 135, "middle", 20},
+	{v1beta2.AppWrapperSuspended, v1beta2.AppWrapperFailed}:     {"M265 112 V26 Q265 20 271 20 H1180 Q1186 20 1186 26 V359 Q1186 365 1180 365 H1124", 280, 34, "start", 60},
 	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperRunning}:     {"M560 145 H716", 638, 135, "middle", 30},
 	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperResetting}:   {"M545 178 V308", 553, 222, "start", 18},
 	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperFailed}:      {"M500 112 V90 Q500 84 506 84 H1140 Q1146 84 1146 90 V329 Q1146 335 1140 335 H1124", 514, 76, "start", 80},

@@ -38,6 +38,7 @@ var ways = []way{
 	{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperResuming, []lifecycle.Cause{lifecycle.CauseQuotaGiven}},
 	{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperFailed, []lifecycle.Cause{lifecycle.CauseInvalidAppWrapper, lifecycle.CauseInvalidComponent}},
 	{v1beta2.AppWrapperSuspended, v1beta2.AppWrapperResuming, []lifecycle.Cause{lifecycle.CauseQuotaGiven}},
+	{v1beta2.AppWrapperSuspended, v1beta2.AppWrapperFailed, []lifecycle.Cause{lifecycle.CauseCreationRejected}},
 	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperRunning, []lifecycle.Cause{lifecycle.CauseComponentsExist}},
 	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperResetting, refusals},
 	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperFailed, append([]lifecycle.Cause{lifecycle.CauseCreationRejected}, refusals...)},

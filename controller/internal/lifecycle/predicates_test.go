@@ -137,7 +137,7 @@ var removal = []lifecycle.Effect{lifecycle.Delete, lifecycle.ForceDelete}
 
 var effects = map[v1beta2.AppWrapperPhase][]lifecycle.Effect{
 	v1beta2.AppWrapperEmpty:       {lifecycle.AddFinalizer},
-	v1beta2.AppWrapperSuspended:   {lifecycle.AddFinalizer},
+	v1beta2.AppWrapperSuspended:   {lifecycle.AddFinalizer, lifecycle.TryCreate},
 	v1beta2.AppWrapperResuming:    {lifecycle.Create},
 	v1beta2.AppWrapperRunning:     append([]lifecycle.Effect{lifecycle.GiveBack}, removal...), // if its pods outlive a component, or are idle
 	v1beta2.AppWrapperResetting:   append([]lifecycle.Effect{lifecycle.Reassign}, removal...), // if Kueue has assigned bad nodes

@@ -102,6 +102,7 @@ func (w *world) goes(r *resource) {
 
 // restart starts a new process, now or later, which may see an old AppWrapper first.
 func (s *shell) restart() {
+	s.w.dryRun = lifecycle.DryRun{} // a process forgets it
 	now := s.w.observe()
 	s.components, s.pods = now, now
 	s.aw = now
@@ -117,6 +118,7 @@ func (s *shell) observation() observation {
 	live := s.w.observe()
 	o := s.aw
 	o.Waits, o.Kueue = live.Waits, live.Kueue // their cache is a watch of its own, which wakes at once
+	o.DryRun = live.DryRun
 	o.Components, o.uids = slices.Clone(s.components.Components), slices.Clone(s.components.uids)
 	for i, r := range s.w.resources {
 		watched := r.reportsEnd && o.Components[i].Exists

@@ -63,6 +63,8 @@ type Snapshot struct {
 	Problem string
 	// Components has one entry for each of spec.components, in that order.
 	Components []Component
+	// DryRun is what is known of the creation of components before there is quota; nil if nobody asks.
+	DryRun *DryRun
 	// Devices are how many of each device the pod sets ask for. Those with 0 count, too; devices
 	// that are not here do not, because add-ons of the cluster inject such.
 	Devices map[string]int64

@@ -38,9 +38,22 @@ func (v *view) begin() Decision {
 // no write.
 const unsaid = 10 * time.Second
 
-// wait tells users why there is no quota, once for each reason.
+// wait finds out whether the components can be created at all, and says why there is no quota.
 func (v *view) wait() Decision {
 	v.noticeDeactivation()
+	d, applies, due := v.tryCreation()
+	if applies {
+		return d
+	}
+	d = v.sayWhyItWaits()
+	if wait := due.Sub(v.now); wait > 0 && (d.Requeue == 0 || wait < d.Requeue) {
+		d.Requeue = wait
+	}
+	return d
+}
+
+// sayWhyItWaits tells users why there is no quota, once for each reason.
+func (v *view) sayWhyItWaits() Decision {
 	if v.Waits == "" || v.isTrue(v1beta2.QuotaReserved) {
 		return v.stay()
 	}

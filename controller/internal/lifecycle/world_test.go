@@ -41,6 +41,9 @@ type world struct {
 	// stopped means that no controller runs.
 	stopped bool
 
+	// dryRun is what the controller remembers of creations with dry run.
+	dryRun lifecycle.DryRun
+
 	// quota is true while Kueue reserves quota for the AppWrapper.
 	quota bool
 	// waits is why it does not, and kueue is what it says besides.
@@ -166,6 +169,8 @@ func (w *world) observe() observation {
 	o.Suspend, o.Deleting, o.HasFinalizer, o.Waits = w.suspend, w.deleting, w.hasFinalizer, w.waits
 	o.Kueue = w.kueue
 	o.Evictions = slices.Clone(w.evictions)
+	known := w.dryRun
+	o.DryRun = &known
 	o.DeletedAt, o.LastFinalizer = w.deletedAt, w.hasFinalizer && !w.guarded
 	o.Status, o.Policy = *w.status.DeepCopy(), w.policy
 	for _, r := range w.resources {
@@ -319,6 +324,8 @@ func (w *world) act(d lifecycle.Decision, o observation) bool {
 		return w.setFinalizer(false, o)
 	case lifecycle.Create:
 		return w.create(d.Targets, o)
+	case lifecycle.TryCreate:
+		return w.tryCreate(d.Targets, o)
 	case lifecycle.Delete:
 		return w.delete(d.Targets, o)
 	case lifecycle.ForceDelete:
@@ -395,6 +402,29 @@ func (w *world) create(targets []int, o observation) bool {
 		w.shell.woken = true // some kinds are not watched
 	}
 	return created
+}
+
+// tryCreate plays the API server's answer to creations with dry run. A refusal that may pass proves nothing.
+func (w *world) tryCreate(targets []int, o observation) bool {
+	if o.resourceVersion != w.resourceVersion {
+		return true // the AppWrapper has changed
+	}
+	if w.shell != nil {
+		w.shell.woken = true // the answer is no event
+	}
+	w.notes("controller", "asks whether its components can be created")
+	for _, i := range targets {
+		r := w.resources[i]
+		if refusal := r.refusal; refusal != nil && (refusal.Final || refusal.Denied) {
+			w.notes("API server", fmt.Sprintf("refuses %s %q with dry run: %s", r.kind, r.name, refusal.Message))
+			w.refused = true
+			w.dryRun = w.dryRun.Answered(i, refusal, w.now)
+			w.past.rejected = w.past.rejected || w.dryRun.Refusal.Final
+			return true
+		}
+	}
+	w.dryRun = w.dryRun.Answered(0, nil, w.now)
+	return true
 }
 
 func (w *world) delete(targets []int, o observation) bool {
