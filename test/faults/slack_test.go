@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
@@ -154,9 +155,11 @@ func TestASlackQueueOfTheTeamsFileIsMade(t *testing.T) {
 	}
 	lends(t, "24")
 	t.Log("an administrator sets a limit")
-	q := lends(t, "24")
-	q.Spec.ResourceGroups[0].Flavors[0].Resources[1].LendingLimit = ptr.To(resource.MustParse("20"))
-	if err := admin.Update(t.Context(), q); err != nil {
+	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { // Kueue writes its status meanwhile
+		q := lends(t, "24")
+		q.Spec.ResourceGroups[0].Flavors[0].Resources[1].LendingLimit = ptr.To(resource.MustParse("20"))
+		return admin.Update(t.Context(), q)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	lends(t, "20")
