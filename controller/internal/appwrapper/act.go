@@ -45,15 +45,20 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d lifecycle.Decisi
 	switch d.Effect {
 	case lifecycle.GiveBack, lifecycle.Reassign:
 		return 0, false, r.askKueue(ctx, o.aw.UID, d)
-	case lifecycle.Create:
-		return r.create(ctx, o, d.Targets)
-	case lifecycle.TryCreate:
-		return r.tryCreate(ctx, o, d.Targets)
+	case lifecycle.Create, lifecycle.TryCreate:
+		return r.createOrTry(ctx, o, d)
 	case lifecycle.Delete:
 		more, err := r.remove(ctx, o, d.Targets)
 		return 0, more, err
 	}
 	return 0, false, r.forceDelete(ctx, o, d.Targets)
+}
+
+func (r *Reconciler) createOrTry(ctx context.Context, o *observation, d lifecycle.Decision) (again time.Duration, more bool, err error) {
+	if d.Effect == lifecycle.TryCreate {
+		return r.tryCreate(ctx, o, d.Targets)
+	}
+	return r.create(ctx, o, d.Targets)
 }
 
 // askKueue asks for what only Kueue can do.

@@ -88,21 +88,29 @@ func (r *Reconciler) dryRun(ctx context.Context, aw *v1beta2.AppWrapper, i, firs
 		return nil // its kind may be served later; the real creation judges its scope
 	}
 	if err != nil {
-		return &refusal{lifecycle.Refusal{Message: err.Error(), Unanswered: true}, cause(err)}
+		return noAnswer(err)
 	}
-	err = r.client.Create(ctx, object, client.DryRunAll)
-	switch {
-	case err == nil:
-		return nil
-	case isDenial(err):
-		return denied(err, i == first)
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err) && !strings.Contains(err.Error(), "does not support dry run"):
-		return final(cause(err), err.Error())
-	}
-	if unanswered(err) {
-		return &refusal{lifecycle.Refusal{Message: err.Error(), Unanswered: true}, cause(err)}
+	if err := r.client.Create(ctx, object, client.DryRunAll); err != nil {
+		return proof(err, i == first)
 	}
 	return nil
+}
+
+// proof is what the answer to a creation with dry run proves.
+func proof(err error, first bool) *refusal {
+	switch {
+	case isDenial(err):
+		return denied(err, first)
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err) && !strings.Contains(err.Error(), "does not support dry run"):
+		return final(cause(err), err.Error())
+	case unanswered(err):
+		return noAnswer(err)
+	}
+	return nil
+}
+
+func noAnswer(err error) *refusal {
+	return &refusal{lifecycle.Refusal{Message: err.Error(), Unanswered: true}, cause(err)}
 }
 
 // isDenial: a webhook said no. Policies are evaluated by the API server and say no to the same object always.
