@@ -35,6 +35,9 @@ func assemble(aw *v1beta2.AppWrapper, i int, all podtemplate.Edit) (*unstructure
 	object.SetGenerateName("")
 	addLabel(object, v1beta2.AppWrapperLabel, aw.Name)
 	annotate(object, v1beta2.AttemptAnnotation, attempt(aw))
+	if aw.Labels[v1beta2.QueueNameLabel] != "" {
+		kinds.For(object.GroupVersionKind()).PrepareForQueue(object.Object)
+	}
 	if err := editPodTemplates(object, aw, i, all); err != nil {
 		return nil, err
 	}

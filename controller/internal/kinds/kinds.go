@@ -63,6 +63,10 @@ type Kind struct {
 	// that only its pods count.
 	verdict func(object map[string]any) Verdict
 
+	// inQueue sets what Kueue demands of a resource in a queue, and what the AppWrapper sees to anyway; nil for a kind of
+	// which it demands nothing.
+	inQueue func(object map[string]any)
+
 	// derived are the names that its controller makes of the resource's; nil if they cannot be wrong.
 	derived func(object map[string]any) []Derived
 
@@ -136,6 +140,13 @@ func Versions(kind schema.GroupKind) []string {
 // permissions for it.
 func (k Kind) Known() bool {
 	return k.podSets != nil
+}
+
+// PrepareForQueue sets what Kueue demands of a resource that is created for an AppWrapper in a queue.
+func (k Kind) PrepareForQueue(object map[string]any) {
+	if k.inQueue != nil {
+		k.inQueue(object)
+	}
 }
 
 // HasVerdict tells whether resources of this kind report success or failure. If not, their

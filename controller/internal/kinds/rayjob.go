@@ -3,6 +3,7 @@
 package kinds
 
 import (
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,17 +28,31 @@ var rayJob = Kind{
 	turns:       onePath("template.spec.submitterPodTemplate", Aside, hasSubmitter),
 	uncounted:   attemptsThatOverlap,
 	suspended:   raySuspended("spec.rayClusterSpec", "spec.suspend"),
+	inQueue:     removeCluster,
 	verdict:     rayJobVerdict,
 	finalReason: rayJobFinal,
 }
 
 func rayJobPodSets(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
+	if selector, _, _ := unstructured.NestedMap(object, "spec", "clusterSelector"); len(selector) > 0 {
+		return nil, errors.New("clusterSelector cannot be set, because the job would use pods of a cluster for which this AppWrapper has no quota: set rayClusterSpec")
+	}
 	podSets, err := rayPodSets("template.spec.rayClusterSpec", rayWorkers, "spec", "rayClusterSpec")(object)
 	if err != nil || !hasSubmitter(object) {
 		return podSets, err
 	}
 	one := int32(1)
 	return append(podSets, v1beta2.AppWrapperPodSet{Path: "template.spec.submitterPodTemplate", Replicas: &one}), nil
+}
+
+// removeCluster has KubeRay remove the cluster when the job has ended. Kueue refuses a RayJob without that. One of
+// somebody else's cluster makes none, and a deletion strategy excludes it.
+func removeCluster(object map[string]any) {
+	spec, _ := object["spec"].(map[string]any)
+	selector, _ := spec["clusterSelector"].(map[string]any)
+	if spec != nil && len(selector) == 0 && spec["deletionStrategy"] == nil {
+		spec["shutdownAfterJobFinishes"] = true
+	}
 }
 
 // hasSubmitter tells whether a template of the job's author makes the pod that submits it.
