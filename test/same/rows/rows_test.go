@@ -41,6 +41,13 @@ func TestADifferenceHasToBeThereTwice(t *testing.T) {
 		"not again":         {[]string{"order"}, nil, nil},
 		"again":             {[]string{"order", "pods"}, []string{"pods"}, []string{"pods"}},
 		"each time another": {[]string{"order"}, []string{"pods"}, []string{"pods"}},
+		"other pods were ready first": {
+			[]string{"a was created after b: bare began, wrapped was ready"}, []string{"b was created after a: bare began, wrapped was ready"}, []string{},
+		},
+		"the same pods were ready first": {
+			[]string{"a was created after b: bare began, wrapped was ready"}, []string{"a was created after b: bare began, wrapped was ready"},
+			[]string{"a was created after b: bare began, wrapped was ready"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(row.want, rows.Twice(row.first, row.second)); diff != "" {

@@ -61,7 +61,7 @@ func Of(pod *corev1.Pod) Slot {
 }
 
 func owner(pod *corev1.Pod) string {
-	if o := metav1.GetControllerOf(pod); o != nil {
+	if o := metav1.GetControllerOf(pod); o != nil && o.Kind != "AppWrapper" { // which owns what is a Pod itself when it is bare
 		return strings.ToLower(o.Kind)
 	}
 	return cmp.Or(pod.Name, "pod")

@@ -28,6 +28,7 @@ func TestPodsHaveTheSlotOfThePodsThatTheyReplace(t *testing.T) {
 		"a pod of a StatefulSet":      {map[string]string{"apps.kubernetes.io/pod-index": "2"}, "StatefulSet", "statefulset/2", 2},
 		"a pod of a Deployment":       {nil, "ReplicaSet", "replicaset", 0},
 		"a pod that nothing controls": {nil, "", "alone", 0},
+		"the same, wrapped":           {nil, "AppWrapper", "alone", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "alone", Labels: row.labels}}

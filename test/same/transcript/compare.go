@@ -70,11 +70,14 @@ func more(what string, bare, wrapped map[string]int) (differences []string) {
 	return differences
 }
 
+// CreatedAfter is what differences of the order say.
+const CreatedAfter = " was created after "
+
 func order(bare, wrapped map[[2]string]string) (differences []string) {
 	pairs := keys(bare, wrapped, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
 	for _, pair := range pairs {
 		if a, b := bare[pair], wrapped[pair]; a != b {
-			differences = append(differences, fmt.Sprintf("%s was created after %s: bare %s, wrapped %s", pair[1], pair[0], orNever(a), orNever(b)))
+			differences = append(differences, fmt.Sprintf("%s%s%s: bare %s, wrapped %s", pair[1], CreatedAfter, pair[0], orNever(a), orNever(b)))
 		}
 	}
 	return differences

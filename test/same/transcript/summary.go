@@ -73,12 +73,25 @@ func (t *Transcript) Bare() Outcome {
 		return ended
 	case t.Restarts() >= Crashes:
 		return NotReady
+	case t.onlyPod() != "":
+		return t.onlyPod()
 	case t.AllReady():
 		return Ready
 	case t.allRun():
 		return Unready
 	}
 	return NotReady
+}
+
+// onlyPod is how a Pod ended that nothing made, or "".
+func (t *Transcript) onlyPod() Outcome {
+	if len(t.order) != 1 || !t.order[0].alone || t.order[0].ended == 0 {
+		return ""
+	}
+	if t.order[0].failed {
+		return Failed
+	}
+	return Succeeded
 }
 
 // allRun reports whether there are pods, and the containers of all of them run or have succeeded.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -39,7 +40,9 @@ type life struct {
 	starts                       int
 	restarts                     int32
 	isReady, runs                bool
-	shape                        map[string]string
+	// alone is a pod that nothing made; failed is how one has ended.
+	alone, failed bool
+	shape         map[string]string
 }
 
 // New begins a transcript.
@@ -51,7 +54,7 @@ func New(at time.Time) *Transcript {
 func (t *Transcript) Pod(pod *corev1.Pod, gone bool, at time.Time) {
 	l, known := t.pods[pod.UID]
 	if !known {
-		l = &life{slot: slot.Of(pod), name: pod.Name, shape: shapeOf(pod)}
+		l = &life{slot: slot.Of(pod), name: pod.Name, shape: shapeOf(pod), alone: metav1.GetControllerOf(pod) == nil}
 		t.pods[pod.UID] = l
 		t.order = append(t.order, l)
 		l.created = t.say(at, "pod %s is created", l.slot)
@@ -59,6 +62,7 @@ func (t *Transcript) Pod(pod *corev1.Pod, gone bool, at time.Time) {
 	t.started(l, pod, at)
 	t.readiness(l, pod, gone, at)
 	if over := pod.Status.Phase; l.ended == 0 && (over == corev1.PodSucceeded || over == corev1.PodFailed) {
+		l.failed = over == corev1.PodFailed
 		l.ended = t.say(at, "pod %s %s", l.slot, howItEnded(pod))
 	}
 	if l.going == 0 && (pod.DeletionTimestamp != nil || gone) {

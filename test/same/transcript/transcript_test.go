@@ -157,6 +157,25 @@ func TestPodsMayDifferOnlyInAllowedFields(t *testing.T) {
 	}
 }
 
+func TestAPodAloneEndsAsItsContainersDo(t *testing.T) {
+	for phase, want := range map[corev1.PodPhase]transcript.Outcome{
+		corev1.PodSucceeded: transcript.Succeeded, corev1.PodFailed: transcript.Failed, corev1.PodPending: transcript.NotReady,
+	} {
+		r := newRun()
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "alone", UID: "1"}, Status: corev1.PodStatus{Phase: phase}}
+		r.Pod(pod, false, r.tick())
+		if got := r.Bare(); got != want {
+			t.Errorf("a pod that is %s is %s", phase, got)
+		}
+		made := pod.DeepCopy()
+		made.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Controller: new(true)}}
+		r = newRun()
+		if r.Pod(made, false, r.tick()); r.Bare() == transcript.Failed {
+			t.Error("a Job fails with its first pod")
+		}
+	}
+}
+
 func TestATranscriptIsReadable(t *testing.T) {
 	r := newRun().pod("a", "1", "created").pod("a", "1", "ready").pod("a", "1", "over").says("Completed/AllJobs").wrapper("Succeeded")
 	want := `   1s  pod a is created
