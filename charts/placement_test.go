@@ -162,12 +162,14 @@ func TestTheChartListsWhatFlavorsTolerate(t *testing.T) {
 			map[string]any{"name": "blue", "quota": quota},
 			map[string]any{"name": "red", "quota": quota, "tolerations": []any{map[string]any{"key": "c", "value": "d"}}},
 			map[string]any{"name": "green", "quota": quota, "tolerations": []any{}},
+			map[string]any{"name": "grey", "quota": map[string]any{"others": map[string]any{"cpu": 1, "memory": "1Gi", "example.com/tpu": 0, "example.com/fpga": 2}}},
 		},
 	})
 	for team, want := range map[string]string{
 		"blue":  "a/b,nvidia.com/gpu,example.com/team=blue",
 		"red":   "c=d,nvidia.com/gpu,example.com/team=blue",
 		"green": "nvidia.com/gpu,example.com/team=blue",
+		"grey":  "a/b,nvidia.com/gpu,example.com/reserved-for,example.com/fpga,example.com/tpu", // devices keep others away
 	} {
 		if got, is := all["Namespace//"+team].(*corev1.Namespace).Annotations["mlbatch-tolerations"]; got != want || !is {
 			t.Errorf("%s tolerates %q, not %q", team, got, want)

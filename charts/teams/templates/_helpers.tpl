@@ -50,8 +50,9 @@ argocd.argoproj.io/sync-options: Prune=false
 {{- end }}
 
 {{/*
-The taints that a team's pods may tolerate, KEY or KEY=VALUE: those that its flavors have or tolerate, and its
-list. A toleration of every taint is none of them: only Kueue may add it. (dict "root" … "team" …)
+The taints that a team's pods may tolerate, KEY or KEY=VALUE: those that its flavors have or tolerate, its list, and
+those with the name of a device for which it has quota: these keep others away from the device. A toleration of every
+taint is none of them: only Kueue may add it. (dict "root" … "team" …)
 */}}
 {{- define "teams.tolerations" -}}
 {{- $all := hasKey .team "tolerations" | ternary .team.tolerations .root.Values.tolerations }}
@@ -65,6 +66,13 @@ list. A toleration of every taint is none of them: only Kueue may add it. (dict 
 {{- range $all }}
 {{- if .key }}
 {{- $entries = append $entries (.value | empty | ternary .key (printf "%s=%s" .key (.value | toString))) }}
+{{- end }}
+{{- end }}
+{{- range $flavor, $resources := $quota }}
+{{- range $resource := keys ($resources | default dict) | sortAlpha }}
+{{- if contains "/" $resource }}
+{{- $entries = append $entries $resource }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- uniq $entries | join "," }}
