@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/test/golden"
+	pinned "github.com/mlbatch/mlbatch/tools/artifacts/components"
 )
 
 // harmless are resources that people with the roles edit and admin may write, and no policy judges at creation or at
@@ -135,15 +135,13 @@ func kubernetesRules(t *testing.T) (rules []rbac.PolicyRule) {
 	return rules
 }
 
-// The file has what the Kubernetes of this release puts into its roles, if its module is there to compare.
+// The file has what the Kubernetes of this release puts into its roles.
 func TestTheRolesAreThoseOfKubernetes(t *testing.T) {
-	list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes")
-	list.Dir = filepath.Join("..", "tools", "artifacts", "components", "kubernetes")
-	out, err := list.Output()
-	text, missing := os.ReadFile(filepath.Join(strings.TrimSpace(string(out)), "plugin/pkg/auth/authorizer/rbac/bootstrappolicy/testdata/cluster-roles.yaml"))
-	if err != nil || missing != nil {
-		t.Skip("the module k8s.io/kubernetes is not downloaded")
+	source, err := pinned.Source(t.Context(), pinned.Module("..", "kubernetes"), "k8s.io/kubernetes")
+	if err != nil {
+		t.Fatal(err)
 	}
+	text := must(os.ReadFile(filepath.Join(source, "plugin/pkg/auth/authorizer/rbac/bootstrappolicy/testdata/cluster-roles.yaml")))(t)
 	var roles struct{ Items []rbac.ClusterRole }
 	if err := yaml.Unmarshal(text, &roles); err != nil {
 		t.Fatal(err)
