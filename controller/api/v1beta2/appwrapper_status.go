@@ -36,12 +36,12 @@ type AppWrapperStatus struct {
 
 	// Migrations is how often the workload has been reset to leave unhealthy nodes, which
 	// is no failure of its own. It is an addition of this controller: where it is dropped,
-	// counting begins anew.
+	// the count begins at 0 again.
 	// +optional
 	Migrations int32 `json:"migrations,omitempty"`
 
 	// Preemptions is how often other work took the quota. It is an addition of this controller: where it is dropped,
-	// counting begins anew.
+	// the count begins at 0 again.
 	// +optional
 	Preemptions int32 `json:"preemptions,omitempty"`
 
@@ -65,7 +65,7 @@ type AppWrapperStatus struct {
 	FailedNode *FailedNode `json:"failedNode,omitempty"`
 
 	// Usage is what the time was used for in which quota was reserved. It is an addition of this
-	// controller: where it is dropped, counting begins anew.
+	// controller: where it is dropped, the count begins at 0 again.
 	// +optional
 	Usage *AppWrapperUsage `json:"usage,omitempty"`
 
@@ -94,8 +94,8 @@ type AppWrapperAttempt struct {
 	// Cause is the cause of the move to another phase, as in the metric appwrapper_transitions_total.
 	Cause string `json:"cause"`
 
-	// Reason is that of the condition Requeued or Deactivated if the quota was taken back, or OOMKilled or Evicted if
-	// that is how the first container failed.
+	// Reason is the reason of the condition Requeued or Deactivated if the quota was taken back, or OOMKilled or
+	// Evicted if the first container failed so.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 

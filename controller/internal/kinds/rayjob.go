@@ -45,8 +45,8 @@ func rayJobPodSets(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 	return append(podSets, v1beta2.AppWrapperPodSet{Path: "template.spec.submitterPodTemplate", Replicas: &one}), nil
 }
 
-// removeCluster has KubeRay remove the cluster when the job has ended. Kueue refuses a RayJob without that. One of
-// somebody else's cluster makes none, and a deletion strategy excludes it.
+// removeCluster has KubeRay remove the cluster when the job has ended. Kueue refuses a RayJob without that. A
+// RayJob that selects an existing cluster makes none, and a deletion strategy excludes it.
 func removeCluster(object map[string]any) {
 	spec, _ := object["spec"].(map[string]any)
 	selector, _ := spec["clusterSelector"].(map[string]any)

@@ -86,7 +86,7 @@ func TestProgramsCanTellWhyWorkWaitsAgain(t *testing.T) {
 	w.expectQuota(t, "evicted for another reason", "Requeued=True/PodsReadyTimeout", 1)
 }
 
-// The watch of Workloads may be later than that of AppWrappers.
+// The watch of AppWrappers may be faster than the watch of Workloads.
 func TestAPreemptionIsCountedWhenItIsKnown(t *testing.T) {
 	w := running1(t)
 	w.LoseNode(0)

@@ -9,7 +9,7 @@ import (
 )
 
 // IsDevice reports whether a resource is counted in pieces of hardware, such as nvidia.com/gpu: device plugins put
-// their domain before the name, and that of Kubernetes is not theirs.
+// their domain before the name, and never the domain of Kubernetes.
 func IsDevice(name corev1.ResourceName) bool {
 	domain, _, found := strings.Cut(string(name), "/")
 	return found && domain != "kubernetes.io" && !strings.HasSuffix(domain, ".kubernetes.io")
