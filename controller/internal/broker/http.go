@@ -166,6 +166,11 @@ func (b *Broker) ask(ctx context.Context, request taskqueue.Request) taskqueue.A
 	case answer := <-c.answer:
 		return answer
 	case <-b.over:
+	}
+	select {
+	case answer := <-c.answer: // the last request of a queue is answered, and then the loop ends
+		return answer
+	default:
 		return taskqueue.Answer{Code: http.StatusServiceUnavailable}
 	}
 }

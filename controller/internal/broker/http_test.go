@@ -118,6 +118,21 @@ func TestRequests(t *testing.T) {
 	}
 }
 
+// The loop answers the last request and ends: that request has its answer, whichever is seen first.
+func TestTheLastRequestIsAnswered(t *testing.T) {
+	for range 100 {
+		b := &Broker{calls: make(chan call), over: make(chan struct{})}
+		go func() {
+			c := <-b.calls
+			c.answer <- taskqueue.Answer{Code: http.StatusOK}
+			close(b.over)
+		}()
+		if answer := b.ask(t.Context(), taskqueue.Bye{}); answer.Code != http.StatusOK {
+			t.Fatalf("the answer is %d", answer.Code)
+		}
+	}
+}
+
 // FuzzRequests: no request stops the broker.
 func FuzzRequests(f *testing.F) {
 	address, _ := serve(f, newMemory(), ordinary)
