@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/mlbatch/mlbatch/tools/mlbatch/audit/snapshot"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/snapshot"
 )
 
 // clusterRoles are the ClusterRoles of the platform, by name.

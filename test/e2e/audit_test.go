@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/audit/snapshot"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/audit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/snapshot"
 )
 
 // tolerance has the defaults of mlbatch audit.

@@ -28,7 +28,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
 )
 
 // The sample of the demo's last act: a member names a program and a size, and two pods train.

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/audit"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 

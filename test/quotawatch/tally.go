@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/audit"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 

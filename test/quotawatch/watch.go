@@ -29,7 +29,7 @@ import (
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/patience"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/audit"
 )
 
 // Watch watches a cluster from Start to End.

@@ -22,7 +22,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/test/given"
 	"github.com/mlbatch/mlbatch/test/patience"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/audit"
 )
 
 // history is an API server that remembers every revision, as etcd does.

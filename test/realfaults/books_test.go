@@ -11,8 +11,8 @@ import (
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/ledger"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/usage"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/usage"
 )
 
 // losses are the classes of the books for what has to be done again.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/recording"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
 )
 
 // objects are what was read at some time, of a cluster that has chosen other random names.

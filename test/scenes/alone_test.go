@@ -20,7 +20,7 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/sandbox"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
 )
 
 // alone are scenes that disturb all others, so they are the last ones, in this order.

@@ -18,7 +18,7 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/sandbox"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
 )
 
 // later is longer than anybody may be silent.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/test/recording"
 	"github.com/mlbatch/mlbatch/test/sandbox"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
 )
 

@@ -17,11 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/tools/commandline"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/audit/snapshot"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/audit"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/snapshot"
 )
 
 // somethingFound is the exit status if a rule is broken. An audit that could not look ends with 1.

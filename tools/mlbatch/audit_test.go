@@ -24,7 +24,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/test/given"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/audit"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 )

@@ -18,11 +18,11 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/nodesigns"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/checkup"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/top"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/usage"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/audit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/checkup"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/top"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/usage"
 )
 
 // place is a random cluster. Its queues report what its Workloads reserve, and each Workload has its pod.

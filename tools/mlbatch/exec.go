@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/tools/commandline"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/podexec"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/podlogs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/work"

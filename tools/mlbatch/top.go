@@ -17,8 +17,8 @@ import (
 	"golang.org/x/term"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/top"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/top"
 )
 
 func topCommand() *cobra.Command {

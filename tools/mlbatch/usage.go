@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/prometheus"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/usage"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/usage"
 )
 
 func usageCommand() *cobra.Command {

@@ -19,7 +19,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/nodesigns"
 	"github.com/mlbatch/mlbatch/setup"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/checkup"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/checkup"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 )
 

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/controller/nodesigns"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/checkup"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/checkup"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/mlbatch/mlbatch/tools/mlbatch/checkup"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/checkup"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 )
 

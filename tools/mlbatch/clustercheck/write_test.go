@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/test/golden"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/checkup"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/checkup"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/clustercheck"
 )
 
@@ -19,7 +19,7 @@ import (
 func report(t *testing.T, scenes ...string) (all checkup.Report) {
 	t.Helper()
 	for _, scene := range scenes {
-		text, err := os.ReadFile("../checkup/testdata/" + scene + ".out.yaml")
+		text, err := os.ReadFile("../answers/checkup/testdata/" + scene + ".out.yaml")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,8 +13,8 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/nodesigns"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/top"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/top"
 )
 
 // Top lists what top judges for a view. Without a view, a user who may not see ClusterQueues gets the LocalQueues of

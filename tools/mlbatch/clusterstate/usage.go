@@ -10,7 +10,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/usage"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/usage"
 )
 
 // Usage lists the AppWrappers and Workloads of a namespace, or of all if it is empty. A user who may not list those of

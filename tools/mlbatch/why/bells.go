@@ -15,7 +15,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
 )
 
 // bells ring when something changes that is watched. What changed is read again in any case, so all rings are the

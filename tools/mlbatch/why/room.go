@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
 )
 
 // mostPages is how many pages of the pods of all nodes are read.

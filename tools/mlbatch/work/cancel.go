@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 )
 

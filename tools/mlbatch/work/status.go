@@ -15,7 +15,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/podlogs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
 )

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/usage"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/usage"
 )
 
 func TestWhatIsCountedOfAnAppWrapper(t *testing.T) {

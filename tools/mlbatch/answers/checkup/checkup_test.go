@@ -19,7 +19,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/nodesigns"
 	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/test/golden"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/checkup"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/checkup"
 )
 
 var now = time.Date(2026, 11, 22, 10, 30, 0, 0, time.UTC)
@@ -244,7 +244,7 @@ func TestThePageListsTheFindings(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "| `%s` | %s | %s | %s | %s |\n", e.Code, e.Severity, e.Means, e.Next, strings.Join(needs, ", "))
 	}
-	golden.Between(t, "../../../docs/check.md", "<!-- findings: written by go test ./tools/mlbatch/checkup -run TestThePage -update -->\n", "\n<!-- end of findings -->", table.String())
+	golden.Between(t, "../../../../docs/check.md", "<!-- findings: written by go test ./tools/mlbatch/answers/checkup -run TestThePage -update -->\n", "\n<!-- end of findings -->", table.String())
 }
 
 func TestWorseFindingsComeFirst(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/ledger"
 	"github.com/mlbatch/mlbatch/test/given"
 	"github.com/mlbatch/mlbatch/test/sameseed"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/usage"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/usage"
 )
 
 func TestMain(m *testing.M) { os.Exit(sameseed.Run(m)) }

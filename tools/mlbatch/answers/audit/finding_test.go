@@ -364,7 +364,7 @@ func TestSightings(t *testing.T) {
 }
 
 func TestTheDocumentationHasEveryRule(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "audit.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "audit.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

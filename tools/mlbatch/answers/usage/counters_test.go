@@ -12,7 +12,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/ledger"
 	"github.com/mlbatch/mlbatch/test/golden"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/usage"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/usage"
 )
 
 var increases = []usage.Increase{
@@ -92,5 +92,5 @@ func TestThePageHasTheQuestion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.Between(t, "../../../docs/commands.md", "<!-- increase: written by go test ./tools/mlbatch/usage -run TestThePage -update -->\n```\n", "```\n<!-- end of increase -->", query+"\n")
+	golden.Between(t, "../../../../docs/commands.md", "<!-- increase: written by go test ./tools/mlbatch/answers/usage -run TestThePage -update -->\n```\n", "```\n<!-- end of increase -->", query+"\n")
 }

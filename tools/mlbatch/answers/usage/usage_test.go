@@ -17,8 +17,8 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/ledger"
 	"github.com/mlbatch/mlbatch/test/golden"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/usage"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/usage"
 )
 
 var now = time.Date(2026, 1, 8, 0, 0, 0, 0, time.UTC)
@@ -118,5 +118,5 @@ func TestThePageShowsUsage(t *testing.T) {
 	if err := usage.Count(objects(t), usage.Query{By: "team", Since: week}, now).WriteTable(&out); err != nil {
 		t.Fatal(err)
 	}
-	golden.Between(t, "../../../docs/commands.md", "<!-- usage: written by go test ./tools/mlbatch/usage -run TestThePage -update -->\n```\n", "```\n<!-- end of usage -->", out.String())
+	golden.Between(t, "../../../../docs/commands.md", "<!-- usage: written by go test ./tools/mlbatch/answers/usage -run TestThePage -update -->\n```\n", "```\n<!-- end of usage -->", out.String())
 }

@@ -23,7 +23,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/audit"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )

@@ -25,8 +25,8 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/audit/snapshot"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/snapshot"
 )
 
 // server is an API server that pages every list: one object a page.

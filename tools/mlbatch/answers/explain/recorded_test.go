@@ -13,7 +13,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/test/golden"
 	"github.com/mlbatch/mlbatch/test/recording"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
 )
 
 // recordedHead is the first line of what a cluster test has recorded.
@@ -43,7 +43,7 @@ var sceneMade = regexp.MustCompile(`(?m)^\t\{?"([A-Z][A-Za-z]+)"(?::|, scene)|un
 func TestTheRecordedScenesAreThoseOfTheClusterTests(t *testing.T) {
 	made := map[string]bool{}
 	for _, pattern := range []string{"test/scenes/*_test.go", "test/e2e/why_test.go", "test/e2e/runs_test.go"} {
-		for _, file := range glob(t, filepath.Join("../../..", pattern)) {
+		for _, file := range glob(t, filepath.Join("../../../..", pattern)) {
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/test/sameseed"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/checkup"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/checkup"
 )
 
 func TestMain(m *testing.M) { os.Exit(sameseed.Run(m)) }

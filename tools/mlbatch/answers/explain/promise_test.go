@@ -16,7 +16,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/test/recording"
 	"github.com/mlbatch/mlbatch/test/sameseed"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
 )
 
 func TestMain(m *testing.M) { os.Exit(sameseed.Run(m)) }

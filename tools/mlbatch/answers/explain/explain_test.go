@@ -19,7 +19,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/golden"
 	"github.com/mlbatch/mlbatch/test/recording"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
 )
 
 // now is when every scene plays.
@@ -211,7 +211,7 @@ func TestThePageListsTheCauses(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "| `%s` | %s | %s | %s | %s |\n", e.Code, e.Means, e.Remedy, e.Evidence, scene)
 	}
-	golden.Between(t, "../../../docs/why.md", "<!-- causes -->\n", "\n<!-- end of causes -->", table.String())
+	golden.Between(t, "../../../../docs/why.md", "<!-- causes -->\n", "\n<!-- end of causes -->", table.String())
 }
 
 func TestTextHasNoControlCharacters(t *testing.T) {

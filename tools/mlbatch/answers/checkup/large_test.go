@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mlbatch/mlbatch/tools/mlbatch/checkup"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/checkup"
 )
 
 // A cluster with 200 nodes, 500 AppWrappers and 2000 pods is judged at once.

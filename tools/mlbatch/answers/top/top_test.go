@@ -11,7 +11,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/nodesigns"
 	"github.com/mlbatch/mlbatch/test/golden"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/top"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/top"
 )
 
 func objects(t *testing.T) top.Objects {
@@ -86,5 +86,5 @@ func TestThePageShowsAnOverview(t *testing.T) {
 	if err := top.Judge(objects(t), "").WriteTable(&out, false); err != nil {
 		t.Fatal(err)
 	}
-	golden.Between(t, "../../../docs/commands.md", "<!-- top: written by go test ./tools/mlbatch/top -run TestThePage -update -->\n```\n", "```\n<!-- end of top -->", out.String())
+	golden.Between(t, "../../../../docs/commands.md", "<!-- top: written by go test ./tools/mlbatch/answers/top -run TestThePage -update -->\n```\n", "```\n<!-- end of top -->", out.String())
 }
