@@ -6,6 +6,9 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -59,18 +62,52 @@ func TestExamplesOfSettingsFilesSucceed(t *testing.T) {
 			t.Run(example.name, func(t *testing.T) {
 				file := filepath.Join("..", "..", "tools", "pytorchjob-generator", "examples", example.name+".yaml")
 				s.submits(ctx, t, cfg, file, append(small, example.set...))
-				pods, err := s.pods(ctx, example.name)
-				if err != nil || len(pods) == 0 {
-					t.Fatalf("it has no pods (%v)", err)
-				}
-				log, err := s.api.CoreV1().Pods(s.namespace).GetLogs(pods[0].Name, &corev1.PodLogOptions{}).DoRaw(ctx)
-				if err != nil || !strings.Contains(string(log), example.says) {
-					t.Errorf("%v: pod %s says\n%s", err, pods[0].Name, log)
-				}
+				s.said(ctx, t, example.name, example.says)
 			})
+		}
+		for _, nodes := range []int64{1, 2} {
+			t.Run(fmt.Sprintf("a script on %d nodes", nodes), func(t *testing.T) { s.submitsScript(ctx, t, cfg, nodes) })
 		}
 		return ctx
 	}).Feature())
+}
+
+// submitsScript submits a script that imports another file of its folder.
+func (s *story) submitsScript(ctx context.Context, t *testing.T, cfg *envconf.Config, nodes int64) {
+	t.Helper()
+	folder, name := t.TempDir(), fmt.Sprintf("script-%d", nodes)
+	for file, text := range map[string]string{
+		"train.py":        "import os, sys\nfrom lib.model import greeting\nopen('written', 'w').close()\nprint(greeting(*sys.argv[1:]), os.environ['LOCAL_RANK'], os.environ['WORLD_SIZE'])\n",
+		"lib/__init__.py": "", "lib/model.py": "def greeting(*words):\n    return 'hello ' + '|'.join(words)\n",
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Join(folder, "lib"), 0o755), os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settings, err := submit.Settings(nil, append(small, "jobName="+name, "containerImage="+here.Training.Name), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings["numPods"] = nodes
+	job, err := submit.Program{Script: filepath.Join(folder, "train.py"), Folder: folder, Arguments: []string{"a b", "$(c)"}}.Job("0.0.1", settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.submitsJob(ctx, t, cfg, job, name)
+	s.said(ctx, t, name, fmt.Sprintf("hello a b|$(c) 0 %d\n", nodes))
+}
+
+// said fails unless the log of a job's first pod has a text.
+func (s *story) said(ctx context.Context, t *testing.T, job, text string) {
+	t.Helper()
+	pods, err := s.pods(ctx, job)
+	if err != nil || len(pods) == 0 {
+		t.Fatalf("it has no pods (%v)", err)
+	}
+	log, err := s.api.CoreV1().Pods(s.namespace).GetLogs(pods[0].Name, &corev1.PodLogOptions{}).DoRaw(ctx)
+	if err != nil || !strings.Contains(string(log), text) {
+		t.Errorf("%v: pod %s says\n%s", err, pods[0].Name, log)
+	}
 }
 
 // submits does what mlbatch submit --wait does.
@@ -84,6 +121,11 @@ func (s *story) submits(ctx context.Context, t *testing.T, cfg *envconf.Config, 
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.submitsJob(ctx, t, cfg, job, settings["jobName"].(string))
+}
+
+func (s *story) submitsJob(ctx context.Context, t *testing.T, cfg *envconf.Config, job submit.Job, name string) {
+	t.Helper()
 	if err := job.In(s.namespace, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +137,7 @@ func (s *story) submits(ctx context.Context, t *testing.T, cfg *envconf.Config, 
 	if err := job.Create(ctx, user, t.Output()); err != nil {
 		t.Fatal(err)
 	}
-	s.created = append(s.created, &workload.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: settings["jobName"].(string)}})
+	s.created = append(s.created, &workload.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}})
 	ctx, cancel := patience.Context(ctx)
 	defer cancel()
 	if err := job.Wait(ctx, user, t.Output()); err != nil {

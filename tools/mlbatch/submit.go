@@ -6,7 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
@@ -21,40 +24,60 @@ import (
 // submission has the flags of mlbatch submit.
 type submission struct {
 	files, assignments       []string
+	folder                   string
 	cluster                  access.Cluster
 	namespace                string
+	print                    bool
 	dryRun, wait, skipChecks bool
 }
 
 func submitCommand(version string) *cobra.Command {
 	var s submission
 	cmd := &cobra.Command{
-		Use:   "submit --filename settings.yaml",
+		Use:   "submit [SCRIPT | SETTINGS.yaml] [flags] [-- ARGUMENT…]",
 		Short: "Submit a training job to its team's queue",
-		Long: "Submit the training job that a settings file describes, as the pytorchjob-generator renders it. A job that its\n" +
-			"queue can never admit is refused with the reason.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd, version) },
+		Long: "Submit a script of this machine, which the job carries along, or the training job that a settings file describes,\n" +
+			"as the pytorchjob-generator renders it. A job that its queue can never admit is refused with the reason.\n\n" +
+			"Each node runs one pod. A Python program of one process is run by python3, one of several by torchrun, another\n" +
+			"script by itself. It runs in a copy of its folder.",
+		Example: "  mlbatch submit train.py --image pytorch/pytorch --gpus 1 -- --epochs 3\n" +
+			"  mlbatch submit src/train.py --folder src --image pytorch/pytorch --gpus 8 --nodes 2\n" +
+			"  mlbatch submit --filename settings.yaml",
+		RunE: func(cmd *cobra.Command, args []string) error { return s.run(cmd, version, args) },
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&s.files, "filename", "f", nil, "settings file, or - for standard input; may be repeated, later files override earlier ones")
 	flags.StringArrayVar(&s.assignments, "set", nil, "one setting, such as numPods=2; overrides files")
+	for _, f := range shorthands {
+		flags.String(f.name, "", f.usage)
+	}
+	flags.StringVar(&s.folder, "folder", "", "folder with the script and what it imports, at most 512 KiB; without hidden files")
 	flags.StringVarP(&s.namespace, "namespace", "n", "", "namespace of the team (default: the one in the settings, or else in the context)")
 	bindCluster(flags, &s.cluster)
+	flags.BoolVar(&s.print, "print", false, "print the AppWrapper, and ask no cluster")
 	flags.BoolVar(&s.dryRun, "dry-run", false, "run the checks, print the AppWrapper, and submit nothing")
 	flags.BoolVar(&s.skipChecks, "skip-checks", false, "submit even if the job can never be admitted; the reason is printed as a note")
 	flags.BoolVar(&s.wait, "wait", false, "print the job's progress until it ends; fail unless it succeeds")
 	return cmd
 }
 
-func (s submission) run(cmd *cobra.Command, version string) error {
-	settings, err := submit.Settings(s.files, s.assignments, cmd.InOrStdin())
+// shorthands are flags for settings. They override files and --set.
+var shorthands = []struct{ name, setting, usage string }{
+	{"name", "jobName", "name of the job (default: that of the script, and five random characters)"},
+	{"image", "containerImage", "image of the containers"},
+	{"gpus", "numGpusPerPod", "GPUs of each node (default 0)"},
+	{"nodes", "numPods", "number of nodes (default 1)"},
+	{"cpus", "numCpusPerPod", "CPUs of each node (default 1; for a script with GPUs 4 per GPU)"},
+	{"memory", "totalMemoryPerPod", "memory of each node, such as 16Gi (default 1Gi; for a script 4Gi, or 16Gi per GPU)"},
+}
+
+func (s submission) run(cmd *cobra.Command, version string, args []string) error {
+	job, err := s.job(cmd, version, args)
 	if err != nil {
 		return err
 	}
-	job, err := submit.New(version, settings)
-	if err != nil {
-		return err
+	if s.print {
+		return s.printed(cmd.OutOrStdout(), job)
 	}
 	c, current, err := connect(cmd, s.cluster)
 	if err != nil {
@@ -64,6 +87,71 @@ func (s submission) run(cmd *cobra.Command, version string) error {
 		return err
 	}
 	return s.submit(cmd.Context(), cmd, c, job)
+}
+
+// printed prints a job, with a namespace if one was named.
+func (s submission) printed(out io.Writer, job submit.Job) error {
+	if s.namespace != "" {
+		if err := job.In(s.namespace, ""); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(out, job.Manifest)
+	return err
+}
+
+// job renders the job of a script, of settings, or of both.
+func (s submission) job(cmd *cobra.Command, version string, args []string) (submit.Job, error) {
+	script, arguments, err := scriptOf(args, cmd.ArgsLenAtDash())
+	if err != nil {
+		return submit.Job{}, err
+	}
+	if extension := filepath.Ext(script); extension == ".yaml" || extension == ".yml" {
+		script, s.files = "", append(s.files, script)
+	}
+	if script == "" && len(s.files) == 0 {
+		return submit.Job{}, errors.New("name a script, or a settings file with --filename")
+	}
+	settings, err := s.settings(cmd)
+	if err != nil {
+		return submit.Job{}, err
+	}
+	if script != "" {
+		return submit.Program{Script: script, Folder: s.folder, Arguments: arguments}.Job(version, settings)
+	}
+	if s.folder != "" || len(arguments) > 0 {
+		return submit.Job{}, errors.New("--folder and arguments belong to a script: name it first")
+	}
+	return submit.New(version, settings)
+}
+
+// settings are those of files and flags.
+func (s submission) settings(cmd *cobra.Command) (map[string]any, error) {
+	settings, err := submit.Settings(s.files, s.assignments, cmd.InOrStdin())
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range shorthands {
+		if flag := cmd.Flags().Lookup(f.name); flag.Changed {
+			settings[f.setting] = submit.Value(flag.Value.String())
+		}
+	}
+	return settings, nil
+}
+
+// scriptOf returns the script and its arguments, which come after --.
+func scriptOf(args []string, dash int) (script string, arguments []string, err error) {
+	before := args
+	if dash >= 0 {
+		before, arguments = args[:dash], args[dash:]
+	}
+	switch {
+	case len(before) > 1:
+		return "", nil, fmt.Errorf("name one script, and write its arguments after --: mlbatch submit %s -- %s", before[0], strings.Join(before[1:], " "))
+	case len(before) == 0:
+		return "", arguments, nil
+	}
+	return before[0], arguments, nil
 }
 
 func (s submission) submit(ctx context.Context, cmd *cobra.Command, c client.WithWatch, job submit.Job) error {
@@ -82,8 +170,12 @@ func (s submission) submit(ctx context.Context, cmd *cobra.Command, c client.Wit
 		fmt.Fprint(cmd.OutOrStdout(), job.Manifest)
 		return nil
 	}
-	if err := job.Create(ctx, c, cmd.OutOrStdout()); err != nil || !s.wait {
+	if err := job.Create(ctx, c, cmd.OutOrStdout()); err != nil {
 		return err
+	}
+	if !s.wait {
+		fmt.Fprintf(cmd.OutOrStdout(), "next: mlbatch why %s --namespace %s\n", job.Name(), job.Namespace())
+		return nil
 	}
 	return job.Wait(ctx, c, cmd.OutOrStdout())
 }

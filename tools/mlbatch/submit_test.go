@@ -29,7 +29,7 @@ func TestAJobThatCanNeverBeAdmittedNeedsSkipChecks(t *testing.T) {
 		says       string
 		jobs       int
 	}{
-		"a job that fits":              {out: "AppWrapper train was submitted in namespace blue\n", jobs: 1},
+		"a job that fits":              {out: "AppWrapper train was submitted in namespace blue\nnext: mlbatch why train --namespace blue\n", jobs: 1},
 		"a job that does not fit":      {queue: "empty", says: "the job can never be admitted: the job requests 1 of cpu, but ClusterQueue empty has no quota for it; the job requests 1Gi of memory, but ClusterQueue empty has no quota for it; use --skip-checks to submit it anyway"},
 		"one that is submitted anyway": {queue: "empty", submission: submission{skipChecks: true}, out: "was submitted", notes: "note: the job can never be admitted: the job requests 1 of cpu", jobs: 1},
 		"a dry run":                    {submission: submission{dryRun: true}, out: "\n  namespace: \"blue\"\n"},

@@ -5,10 +5,10 @@
 package submit
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/strvals"
@@ -18,9 +18,6 @@ import (
 // Settings merges settings files and assignments as helm template merges --values and --set:
 // a later file overrides an earlier one, and assignments override files. The file "-" is stdin.
 func Settings(files, assignments []string, stdin io.Reader) (map[string]any, error) {
-	if len(files) == 0 {
-		return nil, errors.New("name the settings file of the job with --filename")
-	}
 	all := map[string]any{}
 	for _, name := range files {
 		text, err := read(name, stdin)
@@ -31,6 +28,9 @@ func Settings(files, assignments []string, stdin io.Reader) (map[string]any, err
 		if err := yaml.UnmarshalStrict(text, &settings); err != nil {
 			return nil, fmt.Errorf("cannot read the settings in %s: %w", name, err)
 		}
+		if kind, is := settings["kind"].(string); is && settings["apiVersion"] != nil {
+			return nil, fmt.Errorf("%s is a manifest of the kind %s, and not settings of a job: submit it with kubectl create, or wrap it first with mlbatch pack", name, kind)
+		}
 		all = chartutil.MergeTables(settings, all)
 	}
 	for _, assignment := range assignments {
@@ -39,6 +39,14 @@ func Settings(files, assignments []string, stdin io.Reader) (map[string]any, err
 		}
 	}
 	return all, nil
+}
+
+// Value is a setting as --set reads it: a number if it is one, else a text.
+func Value(text string) any {
+	if number, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return number
+	}
+	return text
 }
 
 func read(name string, stdin io.Reader) ([]byte, error) {

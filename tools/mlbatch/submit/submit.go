@@ -22,21 +22,29 @@ import (
 
 // Job is a rendered training job.
 type Job struct {
-	// Manifest is the rendered YAML, the same as helm template prints.
+	// Manifest is the rendered YAML: the same as helm template prints, and what the job carries.
 	Manifest   string
 	version    string
 	settings   map[string]any
+	carried    []file
 	appWrapper *v1beta2.AppWrapper
 }
 
 // New renders a job with the given version of the generator.
 func New(version string, settings map[string]any) (Job, error) {
+	return render(version, settings, nil)
+}
+
+func render(version string, settings map[string]any, carried []file) (Job, error) {
 	manifest, err := generator.Render(version, settings)
 	if err != nil {
 		return Job{}, err
 	}
 	aw, err := generator.AppWrapper(manifest)
-	return Job{Manifest: manifest, version: version, settings: settings, appWrapper: aw}, err
+	if err == nil && len(carried) > 0 {
+		manifest, err = withFiles(aw, carried)
+	}
+	return Job{Manifest: manifest, version: version, settings: settings, carried: carried, appWrapper: aw}, err
 }
 
 // In sets the namespace of the job and of its manifest: the one in the settings, or else
@@ -51,13 +59,19 @@ func (j *Job) In(flag, current string) error {
 		if namespace != "" {
 			settings := maps.Clone(j.settings)
 			settings["namespace"] = namespace
-			rendered, err := New(j.version, settings)
+			rendered, err := render(j.version, settings, j.carried)
 			*j = rendered
 			return err
 		}
 	}
 	return errors.New("set the namespace of your team with --namespace")
 }
+
+// Name is the name of the job and of its AppWrapper.
+func (j Job) Name() string { return j.appWrapper.Name }
+
+// Namespace is where the job is created. It is empty before In.
+func (j Job) Namespace() string { return j.appWrapper.Namespace }
 
 // Scheme returns a scheme with all kinds that this package reads and writes.
 func Scheme() (*runtime.Scheme, error) {

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package submit
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/rand"
+)
+
+// Program is a script on the user's machine, which its job carries along.
+type Program struct {
+	// Script is its path. One whose name ends in .py is a Python program; another one is executed.
+	Script string
+	// Folder is carried with the script, which lies in it. Empty means the script alone.
+	Folder string
+	// Arguments of the script.
+	Arguments []string
+}
+
+const (
+	// mounted is where the containers find what the job carries.
+	mounted = "/mlbatch/program"
+	// longestName leaves room for the suffix of a generated name and for names of pods.
+	longestName = 44
+)
+
+// Job renders the job of the program with further settings. Without the setting jobName, it has a
+// generated name.
+func (p Program) Job(version string, settings map[string]any) (Job, error) {
+	for _, taken := range []string{"mainProgram", "backend"} {
+		if value, set := settings[taken]; set && value != nil && value != "pytorchjob" {
+			return Job{}, fmt.Errorf("the settings have %s, but the job runs %s: remove one of them", taken, p.Script)
+		}
+	}
+	carried, err := p.carry()
+	if err != nil {
+		return Job{}, err
+	}
+	all := maps.Clone(settings)
+	if name, _ := all["jobName"].(string); name == "" {
+		all["jobName"] = p.name() + "-" + rand.String(5)
+	}
+	enough(all)
+	if _, err := New(version, all); err != nil { // in words about the user's own settings
+		return Job{}, err
+	}
+	if err := p.start(all, carried); err != nil {
+		return Job{}, err
+	}
+	return render(version, all, carried)
+}
+
+// enough sets CPUs and memory that a script with so many GPUs will hardly do without.
+func enough(settings map[string]any) {
+	cpus, memory := int64(1), int64(4)
+	if gpus, ok := settings["numGpusPerPod"].(int64); ok && gpus > 0 {
+		cpus, memory = 4*gpus, 16*gpus
+	}
+	for name, value := range map[string]any{"numCpusPerPod": cpus, "totalMemoryPerPod": fmt.Sprintf("%dGi", memory)} {
+		if _, set := settings[name]; !set {
+			settings[name] = value
+		}
+	}
+}
+
+// start adds to settings what runs the program: a writable copy of what is carried, and the command.
+func (p Program) start(settings map[string]any, carried []file) error {
+	script, err := p.inFolder()
+	if err != nil {
+		return err
+	}
+	volumes, _ := settings["extraVolumes"].([]any)
+	setup, _ := settings["setupCommands"].([]any)
+	settings["extraVolumes"] = append(slices.Clone(volumes), volume(fmt.Sprint(settings["jobName"]), carried))
+	setup = slices.Clone(setup)
+	setup = append(setup, `cd "$(mktemp -d)"`, "cp -rL "+mounted+"/* .")
+	command := strings.Join(quoted(append([]string{"./" + script}, p.Arguments...)), " ")
+	switch python := path.Ext(script) == ".py"; {
+	case !python:
+		setup = append(setup, "exec "+command)
+	case single(settings):
+		// What torchrun would set, for an image without it. Its traceback comes without torchrun's own.
+		setup = append(setup, "export LOCAL_RANK=0 LOCAL_WORLD_SIZE=1", "exec python3 "+command)
+	default:
+		settings["mainProgram"] = command
+	}
+	settings["setupCommands"] = setup
+	return nil
+}
+
+// single reports whether the job is one process: one pod with at most one GPU.
+func single(settings map[string]any) bool {
+	for _, number := range []string{"numPods", "numGpusPerPod"} {
+		if value, set := settings[number]; set && fmt.Sprint(value) != "1" && fmt.Sprint(value) != "0" {
+			return false
+		}
+	}
+	return true
+}
+
+var (
+	noName = regexp.MustCompile(`[^a-z0-9]+`)
+	plain  = regexp.MustCompile(`^[-+.,/:=@_A-Za-z0-9]+$`)
+)
+
+// name is the beginning of a generated name.
+func (p Program) name() string {
+	base := filepath.Base(p.Script)
+	name := noName.ReplaceAllString(strings.ToLower(strings.TrimSuffix(base, filepath.Ext(base))), "-")
+	name = strings.Trim(name, "-")
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		name = strings.TrimSuffix("job-"+name, "-")
+	}
+	return strings.TrimRight(name[:min(len(name), longestName)], "-")
+}
+
+// inFolder is the path of the script within what is carried, with slashes.
+func (p Program) inFolder() (string, error) {
+	if p.Folder == "" {
+		return filepath.Base(p.Script), nil
+	}
+	folder, err1 := filepath.Abs(p.Folder)
+	script, err2 := filepath.Abs(p.Script)
+	if err := errors.Join(err1, err2); err != nil {
+		return "", fmt.Errorf("cannot find %s: %w", p.Script, err)
+	}
+	within, err := filepath.Rel(folder, script)
+	if err != nil || !filepath.IsLocal(within) {
+		return "", fmt.Errorf("%s is not in the folder %s: name a folder that has it", p.Script, p.Folder)
+	}
+	return filepath.ToSlash(within), nil
+}
+
+// quoted quotes words for a shell.
+func quoted(words []string) []string {
+	var all []string
+	for _, word := range words {
+		if !plain.MatchString(word) {
+			word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+		all = append(all, word)
+	}
+	return all
+}
