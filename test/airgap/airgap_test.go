@@ -27,6 +27,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/images/workload"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/images"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 )
 
 // local are the images of every local cluster: its sandbox, its DNS, and the programs of users.
@@ -58,8 +59,9 @@ func TestThePlatformNeedsOneRegistry(t *testing.T) {
 // stand-in for the one that is not built here. It returns all that the command lists.
 func (s *site) published(world *internet) []images.Image {
 	s.Helper()
-	var all []images.Image
-	s.Must(json.Unmarshal([]byte(s.mlbatch(nil, append([]string{"images", "--output=json", s.kubernetes()}, s.ofThePlatform()...)...)), &all))
+	var list printing.Items[images.Image]
+	s.Must(json.Unmarshal([]byte(s.mlbatch(nil, append([]string{"images", "--output=json", s.kubernetes()}, s.ofThePlatform()...)...)), &list))
+	all := list.Items
 	built := imagesIn(s.T, s.images)
 	standIn, err := workload.Build(s.Context(), s.checkout, s.dir, runtime.GOARCH)
 	s.Must(err)

@@ -29,6 +29,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 )
 
 // TestThePlatformComesAndGoes follows one platform from installation to removal. Each subtest
@@ -284,10 +285,11 @@ func wantAllReady(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v: %s", err, progress)
 	}
-	var all []install.Component
-	if err := json.Unmarshal([]byte(out), &all); err != nil {
+	var answer printing.Items[install.Component]
+	if err := json.Unmarshal([]byte(out), &answer); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	all := answer.Items
 	if len(all) < 2 || all[0].Name != "release mlbatch" || all[1].Name != "release teams" {
 		t.Fatalf("the releases do not come first: %+v", all)
 	}

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -33,7 +32,7 @@ type auditor struct {
 	namespaces []string
 	tolerance  audit.Tolerance
 	watch      bool
-	format     string
+	output     output
 	// pause is the time between two looks.
 	pause time.Duration
 }
@@ -64,15 +63,12 @@ func auditCommand() *cobra.Command {
 	flags.StringArrayVar(&a.tolerance.Except, "except", nil, "NAMESPACE/KIND/NAME of the topmost owner of pods that are not audited, such as 'blue/DaemonSet/*'; may be repeated")
 	flags.DurationVar(&a.tolerance.Grace, "grace", 2*time.Minute, "how long pods may take to end after their time is up; quota may be unused five times as long")
 	flags.BoolVar(&a.watch, "watch", false, "look until interrupted, and print what appears and what is gone")
-	flags.StringVarP(&a.format, "output", "o", "text", "text or json")
+	a.output.bindTable(flags)
 	bindCluster(flags, &a.cluster)
 	return cmd
 }
 
 func (a auditor) check() error {
-	if a.format != "text" && a.format != "json" {
-		return unknownFormat(a.format)
-	}
 	for _, pattern := range a.tolerance.Except {
 		if _, err := path.Match(pattern, ""); err != nil || strings.Count(pattern, "/") != 2 {
 			return fmt.Errorf("cannot read --except %s: write NAMESPACE/KIND/NAME", pattern)
@@ -117,11 +113,10 @@ func (a auditor) once(ctx context.Context, api client.Client, out io.Writer) err
 		}
 		found, _ = s.Next(found)
 	}
-	if a.format == "json" {
-		err = printJSON(out, m, found)
-	} else {
+	err = a.output.print(out, "Audit", reported(m, found), func() error {
 		printFindings(out, m, found)
-	}
+		return nil
+	})
 	if err == nil && slices.ContainsFunc(found, broken) {
 		return somethingFound
 	}
@@ -204,40 +199,48 @@ func label(f audit.Finding) string {
 	return ""
 }
 
-// report is what -o json prints.
-type report struct {
-	Revision   string          `json:"revision"`
-	Time       time.Time       `json:"time"`
-	Namespaces []string        `json:"namespaces"`
-	LookedAt   map[string]int  `json:"lookedAt"`
-	Findings   []audit.Finding `json:"findings"`
+// auditReport is what programs get.
+type auditReport struct {
+	// Revision is that of the API server at which everything was read.
+	Revision   string    `json:"revision"`
+	Time       time.Time `json:"time"`
+	Namespaces []string  `json:"namespaces"`
+	// LookedAt counts objects.
+	LookedAt map[string]int  `json:"lookedAt"`
+	Items    []audit.Finding `json:"items"`
 }
 
-func printJSON(out io.Writer, m audit.Moment, found []audit.Finding) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(report{
-		Revision: m.Revision, Time: m.Time, Namespaces: m.Namespaces, Findings: append([]audit.Finding{}, found...),
+func reported(m audit.Moment, found []audit.Finding) auditReport {
+	return auditReport{
+		Revision: m.Revision, Time: m.Time, Namespaces: m.Namespaces, Items: append([]audit.Finding{}, found...),
 		LookedAt: map[string]int{
 			"pods": len(m.Pods), "appWrappers": len(m.AppWrappers), "services": len(m.Services),
 			"workloads": len(m.Workloads), "clusterQueues": len(m.Queues), "nodes": len(m.Nodes),
 		},
-	})
+	}
 }
 
-// change is a line of --watch -o json.
-type change struct {
-	Time  time.Time `json:"time"`
-	Event string    `json:"event"`
-	audit.Finding
+// auditChange is what programs get with --watch.
+type auditChange struct {
+	Time time.Time `json:"time"`
+	// Event is found or gone.
+	Event string          `json:"event"`
+	Items []audit.Finding `json:"items"`
 }
 
 func (a auditor) printChanges(out io.Writer, at time.Time, event string, all []audit.Finding) {
+	if len(all) == 0 {
+		return
+	}
+	// What cannot be printed cannot be reported either.
+	_ = a.output.stream(out, "AuditChange", auditChange{at, event, all}, func() error {
+		printLines(out, at, event, all)
+		return nil
+	})
+}
+
+func printLines(out io.Writer, at time.Time, event string, all []audit.Finding) {
 	for _, f := range all {
-		if a.format == "json" {
-			_ = json.NewEncoder(out).Encode(change{at, event, f}) // as with text, there is nobody to tell
-			continue
-		}
 		line := fmt.Sprintf("%s %s %s: %s%s", at.UTC().Format(time.RFC3339), event, f.Rule, label(f), told(f))
 		if event == "found" {
 			line += ": " + f.Remedy

@@ -149,7 +149,7 @@ func TestAudit(t *testing.T) {
 				before = undisturbed
 			}
 			var out, progress bytes.Buffer
-			err := auditor{format: "text"}.run(t.Context(), watched(t, before, row.objects...), &out, &progress)
+			err := auditor{output: output{format: "table"}}.run(t.Context(), watched(t, before, row.objects...), &out, &progress)
 			if diff := cmp.Diff(row.out, out.String()); diff != "" {
 				t.Error(diff)
 			}
@@ -165,7 +165,7 @@ func TestATerminalDoesNotObeyAFinding(t *testing.T) {
 	f := audit.Finding{Rule: "no-quota", Object: "Job\x1b]0;mine\a blue/train", Evidence: "it has the folder /\u009b2J\nred"}
 	var out bytes.Buffer
 	printFindings(&out, audit.Moment{}, []audit.Finding{f})
-	auditor{format: "text"}.printChanges(&out, time.Unix(0, 0), "found", []audit.Finding{f})
+	auditor{output: output{format: "table"}}.printChanges(&out, time.Unix(0, 0), "found", []audit.Finding{f})
 	const want = "Job ]0;mine blue/train: it has the folder / 2J red"
 	if strings.ContainsAny(out.String(), "\x1b\a\u009b") || strings.Count(out.String(), want) != 2 {
 		t.Errorf("got %q", &out)
@@ -181,19 +181,19 @@ func message(err error) string {
 
 func TestAuditAsJSON(t *testing.T) {
 	var out bytes.Buffer
-	err := auditor{format: "json"}.run(t.Context(), watched(t, undisturbed, stray()), &out, &out)
+	err := auditor{output: output{format: "json"}}.run(t.Context(), watched(t, undisturbed, stray()), &out, &out)
 	if !errors.Is(err, somethingFound) {
 		t.Error(err)
 	}
-	var got report
+	var got auditReport
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Findings) != 1 || got.Findings[0].Object != "Pod blue/stray" || got.LookedAt["pods"] != 1 {
+	if len(got.Items) != 1 || got.Items[0].Object != "Pod blue/stray" || got.LookedAt["pods"] != 1 {
 		t.Errorf("got %s", &out)
 	}
 	out.Reset()
-	if err := (auditor{format: "json"}).run(t.Context(), watched(t, undisturbed), &out, &out); err != nil || !strings.Contains(out.String(), `"findings": []`) {
+	if err := (auditor{output: output{format: "json"}}).run(t.Context(), watched(t, undisturbed), &out, &out); err != nil || !strings.Contains(out.String(), `"items": []`) {
 		t.Errorf("%v: %s", err, &out)
 	}
 }
@@ -201,11 +201,11 @@ func TestAuditAsJSON(t *testing.T) {
 // The pod appears at the second look and is gone at the fifth; the API server is away once.
 func TestAuditWatches(t *testing.T) {
 	for format, want := range map[string]string{
-		"text": `TIME found no-quota: Pod blue/stray: no Workload holds quota for pods stray: nothing that controls them has a Workload: delete the object, or name it with --except if it is yours; enable policies.ownership and policies.lifecycle
+		"table": `TIME found no-quota: Pod blue/stray: no Workload holds quota for pods stray: nothing that controls them has a Workload: delete the object, or name it with --except if it is yours; enable policies.ownership and policies.lifecycle
 TIME gone no-quota: Pod blue/stray: no Workload holds quota for pods stray: nothing that controls them has a Workload
 `,
-		"json": `{"time":"TIME","event":"found","rule":"no-quota","object":"Pod blue/stray","evidence":"no Workload holds quota for pods stray: nothing that controls them has a Workload","remedy":"delete the object, or name it with --except if it is yours; enable policies.ownership and policies.lifecycle"}
-{"time":"TIME","event":"gone","rule":"no-quota","object":"Pod blue/stray","evidence":"no Workload holds quota for pods stray: nothing that controls them has a Workload","remedy":"delete the object, or name it with --except if it is yours; enable policies.ownership and policies.lifecycle"}
+		"json": `{"apiVersion":"mlbatch.dev/v1","kind":"AuditChange","time":"TIME","event":"found","items":[{"rule":"no-quota","object":"Pod blue/stray","evidence":"no Workload holds quota for pods stray: nothing that controls them has a Workload","remedy":"delete the object, or name it with --except if it is yours; enable policies.ownership and policies.lifecycle"}]}
+{"apiVersion":"mlbatch.dev/v1","kind":"AuditChange","time":"TIME","event":"gone","items":[{"rule":"no-quota","object":"Pod blue/stray","evidence":"no Workload holds quota for pods stray: nothing that controls them has a Workload","remedy":"delete the object, or name it with --except if it is yours; enable policies.ownership and policies.lifecycle"}]}
 `,
 	} {
 		ctx, interrupt := context.WithCancel(t.Context())
@@ -223,7 +223,7 @@ TIME gone no-quota: Pod blue/stray: no Workload holds quota for pods stray: noth
 			return nil
 		})
 		var out, progress bytes.Buffer
-		err := auditor{format: format, watch: true}.run(ctx, c, &out, &progress)
+		err := auditor{output: output{format: format}, watch: true}.run(ctx, c, &out, &progress)
 		if !errors.Is(err, somethingFound) {
 			t.Errorf("it ends with %v", err)
 		}
@@ -257,7 +257,7 @@ func TestAWatchEndsAsItWentOn(t *testing.T) {
 				}
 				return row.answers[number-1]
 			})
-			err := auditor{format: "text", watch: true}.run(ctx, c, &bytes.Buffer{}, &bytes.Buffer{})
+			err := auditor{output: output{format: "table"}, watch: true}.run(ctx, c, &bytes.Buffer{}, &bytes.Buffer{})
 			if message(err) != row.want {
 				t.Errorf("it ends with %v, want %s", err, row.want)
 			}

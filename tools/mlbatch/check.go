@@ -20,7 +20,8 @@ import (
 // checker has the flags of mlbatch check.
 type checker struct {
 	installation
-	format, failOn string
+	output output
+	failOn string
 }
 
 func checkCommand() *cobra.Command {
@@ -41,15 +42,12 @@ func checkCommand() *cobra.Command {
 	flags.StringArrayVar(&c.profiles, "profile", nil, "values for a kind of cluster, before an installation; may be repeated")
 	flags.StringArrayVarP(&c.values, "values", "f", nil, "file with values of the platform, before an installation; may be repeated")
 	flags.StringVar(&c.charts, "charts", "", "folder with packaged charts, or oci://REGISTRY/FOLDER, before an installation (default: dist of this checkout)")
-	flags.StringVarP(&c.format, "output", "o", "table", "table, wide, json or yaml")
+	c.output.bindTable(flags, "wide")
 	flags.StringVar(&c.failOn, "fail-on", "error", "error, warning or note: exit with status 3 if there is a finding as bad as this, or worse")
 	return cmd
 }
 
 func (c checker) run(cmd *cobra.Command) error {
-	if err := oneOf(c.format, formats); err != nil {
-		return err
-	}
 	bad := checkup.Severity(c.failOn)
 	if !slices.Contains(checkup.Severities, bad) {
 		return fmt.Errorf("unknown severity %q: use error, warning or note", c.failOn)
@@ -67,11 +65,11 @@ func (c checker) run(cmd *cobra.Command) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), "nothing was found"+of)
 	}
 	out := cmd.OutOrStdout()
-	err = printAs(out, c.format, report, func() error {
+	err = c.output.print(out, "Check", report, func() error {
 		if len(report.Findings) == 0 {
 			return nil
 		}
-		return clustercheck.WriteTable(out, report, c.format == "wide")
+		return clustercheck.WriteTable(out, report, c.output.format == "wide")
 	})
 	if err == nil && report.Has(bad) {
 		return somethingFound

@@ -4,7 +4,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -12,11 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 )
 
 func componentsCommand() *cobra.Command {
 	var w where
-	var format string
+	var o output
 	cmd := &cobra.Command{
 		Use:   "components",
 		Short: "Show the parts of the platform, which versions a cluster has, and whether they are ready",
@@ -25,20 +25,12 @@ func componentsCommand() *cobra.Command {
 			"anyway. The command fails if an installed part is not ready.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if format != "text" && format != "json" {
-				return unknownFormat(format)
-			}
 			all, err := install.Components(cmd.Context(), w.cluster, w.platform(), w.teams())
 			if err != nil {
 				return err
 			}
-			if format == "json" {
-				encoder := json.NewEncoder(cmd.OutOrStdout())
-				encoder.SetIndent("", "  ")
-				err = encoder.Encode(all)
-			} else {
-				err = printParts(cmd.OutOrStdout(), all)
-			}
+			out := cmd.OutOrStdout()
+			err = o.print(out, "ComponentList", printing.Items[install.Component]{Items: all}, func() error { return printParts(out, all) })
 			if err != nil {
 				return err
 			}
@@ -46,7 +38,7 @@ func componentsCommand() *cobra.Command {
 		},
 	}
 	w.bind(cmd.Flags())
-	cmd.Flags().StringVarP(&format, "output", "o", "text", "text or json")
+	o.bindTable(cmd.Flags())
 	return cmd
 }
 

@@ -19,7 +19,8 @@ import (
 
 func imagesCommand() *cobra.Command {
 	var b bundle
-	var kubernetes, format, mirror, secret string
+	var o output
+	var kubernetes, mirror, secret string
 	cmd := &cobra.Command{
 		Use:   "images",
 		Short: "List the images of the platform, or copy them to another registry",
@@ -28,9 +29,6 @@ func imagesCommand() *cobra.Command {
 			"platform pulls them from there. No cluster is needed.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if format != "text" && format != "json" {
-				return unknownFormat(format)
-			}
 			all, registry, err := b.images(kubernetes)
 			if err == nil && mirror != "" {
 				return mirrorTo(cmd, strings.TrimSuffix(mirror, "/"), secret, all)
@@ -38,20 +36,18 @@ func imagesCommand() *cobra.Command {
 			if err == nil && registry != "" {
 				all, err = images.From(registry, all)
 			}
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case format == "json":
-				return printing.JSON(cmd.OutOrStdout(), all)
 			}
-			return printImages(cmd.OutOrStdout(), all)
+			out := cmd.OutOrStdout()
+			return o.print(out, "ImageList", printing.Items[images.Image]{Items: all}, func() error { return printImages(out, all) })
 		},
 	}
 	b.bind(cmd.Flags())
 	cmd.Flags().StringVar(&kubernetes, "kube-version", "", "version of Kubernetes, such as 1.33 (default: all that are supported, which are more images)")
 	cmd.Flags().StringVar(&mirror, "mirror", "", "copy the images to this REGISTRY/FOLDER")
 	cmd.Flags().StringVar(&secret, "pull-secret", "", "Secret with which the cluster pulls from --mirror, in the platform's namespace")
-	cmd.Flags().StringVarP(&format, "output", "o", "text", "text or json")
+	o.bindTable(cmd.Flags())
 	cmd.MarkFlagsMutuallyExclusive("mirror", "output")
 	return cmd
 }

@@ -65,7 +65,7 @@ func TestListForProgramsIsOneObject(t *testing.T) {
 	for _, format := range []string{"json", "yaml"} {
 		out, _, _, err := ask(t, crowded(), "list -o "+format)
 		if format == "yaml" {
-			if err != nil || !strings.HasPrefix(out, "items:\n- kind: Job\n  name: bare\n") {
+			if err != nil || !strings.HasPrefix(out, "apiVersion: mlbatch.dev/v1\nitems:\n- kind: Job\n  name: bare\n") {
 				t.Errorf("got %.200s, %v", out, err)
 			}
 			continue

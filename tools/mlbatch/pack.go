@@ -20,7 +20,7 @@ type wrapping struct {
 	podSets   []string
 	recursive bool
 	fromMCAD  bool
-	format    string
+	output    output
 }
 
 func packCommand() *cobra.Command {
@@ -43,7 +43,7 @@ func packCommand() *cobra.Command {
 	flags.BoolVar(&w.options.PodGroup, "pod-group", false, "let all pods start together or none, with a PodGroup")
 	flags.BoolVar(&w.fromMCAD, "from-mcad", false, "take one AppWrapper of MCAD (v1beta1), and wrap its objects")
 	flags.BoolVarP(&w.recursive, "recursive", "R", false, "take the manifests in folders of folders, too")
-	flags.StringVarP(&w.format, "output", "o", "yaml", "yaml or json")
+	w.output.bind(flags, "yaml", "json")
 	return cmd
 }
 
@@ -51,10 +51,6 @@ func packCommand() *cobra.Command {
 var appWrapperFormats = map[string]func(*v1beta2.AppWrapper) ([]byte, error){"yaml": pack.YAML, "json": pack.JSON}
 
 func (w wrapping) run(cmd *cobra.Command, files []string) error {
-	encode, known := appWrapperFormats[w.format]
-	if !known {
-		return fmt.Errorf("unknown output format %q: use yaml or json", w.format)
-	}
 	for _, text := range w.podSets {
 		podSet, err := pack.ParsePodSet(text)
 		if err != nil {
@@ -74,7 +70,7 @@ func (w wrapping) run(cmd *cobra.Command, files []string) error {
 	if err := refused(cmd.ErrOrStderr(), packed.Refusals); err != nil {
 		return err
 	}
-	text, err := encode(packed.AppWrapper)
+	text, err := appWrapperFormats[w.output.format](packed.AppWrapper)
 	if err != nil {
 		return fmt.Errorf("cannot print AppWrapper %s: %w", packed.AppWrapper.Name, err)
 	}

@@ -72,7 +72,7 @@ func TestWhatCannotBePackedIsOneSentence(t *testing.T) {
 		"a number that is none": {"--from-mcad", `{apiVersion: mcad.ibm.com/v1beta1, kind: AppWrapper, metadata: {name: a}, spec: {priority: high}}`,
 			"work.yaml: AppWrapper/a: it cannot be read as an AppWrapper of MCAD: "},
 		"no file":             {"missing.yaml", aPod, "cannot read the manifests: open missing.yaml"},
-		"an unknown format":   {"-o xml", aPod, `unknown output format "xml": use yaml or json`},
+		"an unknown format":   {"-o xml", aPod, `invalid argument "xml" for "-o, --output" flag: use yaml or json`},
 		"no object":           {"", "# nothing\n---\n", "there is no object in the manifests"},
 		"no pods":             {"", data, "no object makes pods: add the Job, Pod or other work that these are for"},
 		"no YAML":             {"", "a: b: c", "work.yaml: cannot read document 1: yaml: mapping values are not allowed"},

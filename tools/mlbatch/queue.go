@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/transport/spdy"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 )
 
@@ -52,29 +51,24 @@ func addTasksCommand() *cobra.Command {
 
 func listTasksCommand() *cobra.Command {
 	var where runNamespace
-	var format string
+	var o output
 	cmd := &cobra.Command{
 		Use:   "ls RUN",
 		Short: "Count the tasks of a queue, and list those that were given up or are being worked on",
 		Args:  oneRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if format != "text" && format != "json" {
-				return unknownFormat(format)
-			}
 			return where.withQueue(cmd, args[0], func(q *runs.Queue) error {
 				stat, err := q.Stat(cmd.Context())
-				switch {
-				case err != nil:
+				if err != nil {
 					return err
-				case format == "json":
-					return printing.JSON(cmd.OutOrStdout(), stat)
 				}
-				return runs.WriteQueue(cmd.OutOrStdout(), stat)
+				out := cmd.OutOrStdout()
+				return o.print(out, "WorkQueue", runs.ForPrograms(stat), func() error { return runs.WriteQueue(out, stat) })
 			})
 		},
 	}
 	where.bind(cmd.Flags(), ofTheContext)
-	cmd.Flags().StringVarP(&format, "output", "o", "text", "text or json")
+	o.bindTable(cmd.Flags())
 	return cmd
 }
 

@@ -47,7 +47,7 @@ func printNotes(progress io.Writer, notes []string) {
 
 func planCommand() *cobra.Command {
 	var p planning
-	var format string
+	var o output
 	cmd := &cobra.Command{
 		Use:   "plan FILE…",
 		Short: "Print the AppWrappers that Runs become",
@@ -58,10 +58,6 @@ func planCommand() *cobra.Command {
 			"Nothing is created: the manifests are judged as an API server judges them.",
 		Args: someFiles("name the files of the Runs: mlbatch run plan FILE…"),
 		RunE: func(cmd *cobra.Command, files []string) error {
-			printAs, known := printers[format]
-			if !known {
-				return fmt.Errorf("unknown output format %q: use yaml or json", format)
-			}
 			manifests, err := runs.Read(files, cmd.InOrStdin(), p.where.name)
 			if err != nil {
 				return err
@@ -72,10 +68,10 @@ func planCommand() *cobra.Command {
 				return err
 			}
 			printNotes(cmd.ErrOrStderr(), notes)
-			return printAs(cmd.OutOrStdout(), plans)
+			return printers[o.format](cmd.OutOrStdout(), plans)
 		},
 	}
-	cmd.Flags().StringVarP(&format, "output", "o", "yaml", "yaml or json")
+	o.bind(cmd.Flags(), "yaml", "json")
 	cmd.Flags().BoolVar(&p.offline, "offline", false, "ask no cluster")
 	bindGPUs(cmd.Flags(), &p.gpus)
 	p.where.bind(cmd.Flags(), "namespace of objects that name none (default: the one in the context; without a cluster, none is written)")

@@ -12,21 +12,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/teamschart"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/teamsfile"
 )
 
-// teamFormats are those of mlbatch team.
-var teamFormats = []string{"table", "json", "yaml"}
-
 // teamFlags has the flags that all verbs of mlbatch team have.
 type teamFlags struct {
-	path, format string
+	path   string
+	output output
 }
 
 func (t *teamFlags) bind(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().StringVarP(&t.path, "file", "f", "teams.yaml", "values file of the teams")
-	cmd.Flags().StringVarP(&t.format, "output", "o", "table", "table, json or yaml")
+	t.output.bindTable(cmd.Flags())
 	return cmd
 }
 
@@ -58,7 +57,7 @@ func teamListCommand() *cobra.Command {
 				fmt.Fprintln(cmd.ErrOrStderr(), "there are no teams in", t.path)
 			}
 			out := cmd.OutOrStdout()
-			return printAs(out, t.format, all, func() error { return all.WriteTable(out) })
+			return t.output.print(out, "TeamList", all.Answer(), func() error { return all.WriteTable(out) })
 		},
 	})
 }
@@ -84,11 +83,11 @@ func teamShowCommand() *cobra.Command {
 func (t teamFlags) show(out io.Writer, all teamsfile.Teams, name string) error {
 	team, err := all.Find(name)
 	if err == nil {
-		return printAs(out, t.format, team, func() error { return all.WriteTeam(out, team) })
+		return t.output.print(out, "Team", printing.Items[teamsfile.Team]{Items: []teamsfile.Team{team}}, func() error { return all.WriteTeam(out, team) })
 	}
 	if i := slices.Index(all.SlackNames(), name); i >= 0 {
 		queue := all.SlackQueues[i]
-		return printAs(out, t.format, queue, func() error { return all.WriteSlackQueue(out, queue) })
+		return t.output.print(out, "SlackQueue", printing.Items[teamsfile.SlackQueue]{Items: []teamsfile.SlackQueue{queue}}, func() error { return all.WriteSlackQueue(out, queue) })
 	}
 	return nearby(teamsfile.UnknownError{What: "team", Name: name, Known: shown(all)})
 }
@@ -108,9 +107,6 @@ func oneTeam(usage string) cobra.PositionalArgs {
 
 // read returns the file, and its teams. What the chart refuses is a note: a file that is wrong can still be read.
 func (t teamFlags) read(cmd *cobra.Command) (teamsfile.File, teamsfile.Teams, error) {
-	if err := oneOf(t.format, teamFormats); err != nil {
-		return teamsfile.File{}, teamsfile.Teams{}, err
-	}
 	file, err := t.parse()
 	if err != nil {
 		return teamsfile.File{}, teamsfile.Teams{}, err

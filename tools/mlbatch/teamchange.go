@@ -127,7 +127,7 @@ type teamResult struct {
 	Changed bool                   `json:"changed"`
 	DryRun  bool                   `json:"dryRun,omitempty"`
 	Removed bool                   `json:"removed,omitempty"`
-	Quota   []teamsfile.Difference `json:"quota"`
+	Quota   []teamsfile.Difference `json:"items"`
 }
 
 type teamEdit func(teamsfile.File, teamsfile.Teams, string, teamsfile.Settings) (teamsfile.File, error)
@@ -205,7 +205,7 @@ func (t teamChanger) report(cmd *cobra.Command, r teamResult) error {
 		fmt.Fprintf(progress, "note: the cluster keeps the namespace, queues, work and quota of team %s until you delete them (docs/quota.md)\n", r.Team)
 	}
 	out := cmd.OutOrStdout()
-	return printAs(out, t.format, r, func() error {
+	return t.output.print(out, "TeamChange", r, func() error {
 		if len(r.Quota) == 0 {
 			fmt.Fprintln(progress, "no quota changes")
 			return nil

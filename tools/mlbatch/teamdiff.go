@@ -51,7 +51,7 @@ func (t teamComparer) run(cmd *cobra.Command) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), "the cluster has what", t.path, "says")
 	}
 	out := cmd.OutOrStdout()
-	err = printAs(out, t.format, report, func() error { return report.WriteTable(out) })
+	err = t.output.print(out, "TeamDiff", report, func() error { return report.WriteTable(out) })
 	if err == nil && report.Found() {
 		return somethingFound
 	}
@@ -60,9 +60,6 @@ func (t teamComparer) run(cmd *cobra.Command) error {
 
 // wanted is what the chart makes of the file.
 func (t teamComparer) wanted() ([]teamsdiff.Object, error) {
-	if err := oneOf(t.format, teamFormats); err != nil {
-		return nil, err
-	}
 	file, err := t.parse()
 	if err != nil {
 		return nil, err

@@ -23,7 +23,8 @@ import (
 
 func topCommand() *cobra.Command {
 	var where runNamespace
-	var format, view string
+	var o output
+	var view string
 	var every time.Duration
 	cmd := &cobra.Command{
 		Use:   "top",
@@ -32,13 +33,10 @@ func topCommand() *cobra.Command {
 			"not see ClusterQueues gets the queues of the namespace. --by shows one of these alone, or nodes.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := oneOf(format, formats); err != nil {
-				return err
-			}
 			if err := viewOf(view); err != nil {
 				return err
 			}
-			if every != 0 && (every < time.Second || format == "json" || format == "yaml") {
+			if every != 0 && (every < time.Second || o.forPrograms()) {
 				return errors.New("--watch takes at least a second, and tables only")
 			}
 			c, namespace, err := where.connectReader(cmd)
@@ -46,7 +44,7 @@ func topCommand() *cobra.Command {
 				return err
 			}
 			show := func(out, notes io.Writer) error {
-				return printTop(cmd.Context(), c, namespace, top.View(view), format, out, notes)
+				return printTop(cmd.Context(), c, namespace, top.View(view), o, out, notes)
 			}
 			if every == 0 {
 				return show(cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -55,7 +53,7 @@ func topCommand() *cobra.Command {
 		},
 	}
 	where.bind(cmd.Flags(), "namespace of the queues of a member (default: the one in the context)")
-	cmd.Flags().StringVarP(&format, "output", "o", "table", "table, wide, json or yaml")
+	o.bindTable(cmd.Flags(), "wide")
 	cmd.Flags().StringVar(&view, "by", "", "show only this: team, queue, node or flavor")
 	cmd.Flags().DurationVarP(&every, "watch", "w", 0, "redraw the table each time so long has passed (-w alone: 5s)")
 	cmd.Flags().Lookup("watch").NoOptDefVal = "5s"
@@ -70,13 +68,13 @@ func viewOf(name string) error {
 	return nil
 }
 
-func printTop(ctx context.Context, c client.Client, namespace string, view top.View, format string, out, notes io.Writer) error {
+func printTop(ctx context.Context, c client.Client, namespace string, view top.View, o output, out, notes io.Writer) error {
 	objects, err := clusterstate.Top(ctx, c, namespace, view)
 	if err != nil {
 		return err
 	}
 	overview := top.Judge(objects, view)
-	err = printAs(out, format, overview, func() error { return overview.WriteTable(out, format == "wide") })
+	err = o.print(out, "QuotaOverview", overview.Answer(), func() error { return overview.WriteTable(out, o.format == "wide") })
 	printNotes(notes, overview.Notes)
 	switch {
 	case !overview.Empty():

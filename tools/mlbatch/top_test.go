@@ -113,12 +113,13 @@ func TestTopReadsAFewLists(t *testing.T) {
 func TestTopForPrograms(t *testing.T) {
 	out, _, _, err := ask(t, teams(), "top -o json")
 	var answer struct {
-		Teams []struct {
+		By    string
+		Items []struct {
 			Name  string
 			Quota []struct{ Borrowed string }
 		}
 	}
-	if err != nil || json.Unmarshal([]byte(out), &answer) != nil || len(answer.Teams) != 2 || answer.Teams[1].Quota[0].Borrowed != "2" {
+	if err != nil || json.Unmarshal([]byte(out), &answer) != nil || answer.By != "team" || len(answer.Items) != 2 || answer.Items[1].Quota[0].Borrowed != "2" {
 		t.Errorf("got %s, %v", out, err)
 	}
 }

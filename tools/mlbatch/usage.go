@@ -26,7 +26,7 @@ func usageCommand() *cobra.Command {
 	var where runNamespace
 	var q usage.Query
 	var server prometheus.Server
-	var format string
+	var o output
 	cmd := &cobra.Command{
 		Use:   "usage",
 		Short: "Say how many GPU-hours were reserved, for whom, and what they were used for",
@@ -37,21 +37,18 @@ func usageCommand() *cobra.Command {
 			"count, too.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := oneOf(format, []string{"table", "csv", "json"}); err != nil {
-				return err
-			}
 			if known := usage.Dimensions(); !slices.Contains(known, q.By) {
 				last := len(known) - 1
 				return fmt.Errorf("unknown --by %q: use %s or %s", q.By, strings.Join(known[:last], ", "), known[last])
 			}
 			if server != (prometheus.Server{}) {
-				return printCounters(cmd, server, q, format, where.name)
+				return printCounters(cmd, server, q, o, where.name)
 			}
 			c, own, err := where.connectReader(cmd)
 			if err != nil {
 				return err
 			}
-			return printUsage(cmd, c, q, format, where.name, own)
+			return printUsage(cmd, c, q, o, where.name, own)
 		},
 	}
 	flags := cmd.Flags()
@@ -59,7 +56,7 @@ func usageCommand() *cobra.Command {
 	flags.Var((*span)(&q.Since), "since", "leave out AppWrappers that have had no quota for so long, such as 12h or 7d (default: count all)")
 	flags.StringVar(&q.By, "by", "team", "what the rows are about: "+strings.Join(usage.Dimensions(), ", "))
 	flags.StringVar(&q.Resource, "resource", "", "count this resource, such as memory (default: devices, or else cores)")
-	flags.StringVarP(&format, "output", "o", "table", "table, csv or json")
+	o.bindTable(flags, "csv")
 	bindPrometheus(flags, &server)
 	return cmd
 }
@@ -70,7 +67,7 @@ func bindPrometheus(flags *pflag.FlagSet, server *prometheus.Server) {
 	flags.StringVar(&server.CAFile, "prometheus-ca-file", "", "file with the certificates that sign that of --prometheus (default: those of the system)")
 }
 
-func printCounters(cmd *cobra.Command, server prometheus.Server, q usage.Query, format, namespace string) error {
+func printCounters(cmd *cobra.Command, server prometheus.Server, q usage.Query, o output, namespace string) error {
 	query, err := usage.Counters(q, namespace)
 	if err != nil {
 		return err
@@ -90,7 +87,7 @@ func printCounters(cmd *cobra.Command, server prometheus.Server, q usage.Query, 
 		notes = append(notes, "Prometheus warns, so hours may be missing: "+warning)
 	}
 	report.Notes = slices.Concat(notes, report.Notes)
-	return printReport(cmd, report, format, namespace)
+	return printReport(cmd, report, o, namespace)
 }
 
 func increases(samples model.Vector) ([]usage.Increase, error) {
@@ -107,20 +104,20 @@ func increases(samples model.Vector) ([]usage.Increase, error) {
 	return all, nil
 }
 
-func printUsage(cmd *cobra.Command, c client.Reader, q usage.Query, format, namespace, own string) error {
+func printUsage(cmd *cobra.Command, c client.Reader, q usage.Query, o output, namespace, own string) error {
 	objects, err := clusterstate.Usage(cmd.Context(), c, namespace, own)
 	if err != nil {
 		return err
 	}
-	return printReport(cmd, usage.Count(objects, q, time.Now().UTC().Truncate(time.Second)), format, objects.Namespace)
+	return printReport(cmd, usage.Count(objects, q, time.Now().UTC().Truncate(time.Second)), o, objects.Namespace)
 }
 
-func printReport(cmd *cobra.Command, report usage.Report, format, namespace string) (err error) {
+func printReport(cmd *cobra.Command, report usage.Report, o output, namespace string) (err error) {
 	out, notes := cmd.OutOrStdout(), cmd.ErrOrStderr()
-	if format == "csv" {
+	if o.format == "csv" {
 		err = report.WriteCSV(out)
 	} else {
-		err = printAs(out, format, report, func() error { return report.WriteTable(out) })
+		err = o.print(out, "Usage", report, func() error { return report.WriteTable(out) })
 	}
 	if len(report.Rows) == 0 {
 		fmt.Fprintln(notes, "there is nothing to count in", cmp.Or(namespace, "any namespace"))

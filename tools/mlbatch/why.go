@@ -21,7 +21,7 @@ import (
 
 func whyCommand() *cobra.Command {
 	var where runNamespace
-	var format string
+	var o output
 	var watch bool
 	cmd := &cobra.Command{
 		Use:   "why NAME",
@@ -32,23 +32,20 @@ func whyCommand() *cobra.Command {
 			"Then the exit status is 0; if the work was deleted, it is 1.",
 		Args: oneWork,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			if err := oneOf(format, []string{"table", "json", "yaml"}); err != nil {
-				return err
-			}
 			c, target, err := where.find(cmd, names[0])
 			if err != nil {
 				return err
 			}
 			if watch {
-				return watchWhy(cmd, c, target, format)
+				return watchWhy(cmd, c, target, o)
 			}
-			return printWhy(cmd, c, target, format)
+			return printWhy(cmd, c, target, o)
 		},
 	}
 	where.bind(cmd.Flags(), ofTheWork)
 	cmd.ValidArgsFunction = where.names
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "say it again whenever the state or the causes change, until the work has ended")
-	cmd.Flags().StringVarP(&format, "output", "o", "table", "table, json or yaml")
+	o.bindTable(cmd.Flags())
 	return cmd
 }
 
@@ -108,31 +105,29 @@ func (n runNamespace) find(cmd *cobra.Command, name string) (client.WithWatch, w
 	return c, target, err
 }
 
-func printWhy(cmd *cobra.Command, c client.Client, target why.Target, format string) error {
+func printWhy(cmd *cobra.Command, c client.Client, target why.Target, o output) error {
 	now := time.Now()
 	answer, err := why.Explain(cmd.Context(), c, target, now)
 	if err != nil {
 		return suggesting(err, target)
 	}
 	out := cmd.OutOrStdout()
-	return printAs(out, format, answer, func() error {
+	return o.print(out, "Explanation", explained(answer), func() error {
 		_, err := io.WriteString(out, explain.Text(answer, now))
 		return err
 	})
 }
 
-// watchWhy prints each explanation below its time; for programs, as a document of its own.
-func watchWhy(cmd *cobra.Command, c client.WithWatch, target why.Target, format string) error {
+func explained(answer explain.Explanation) any {
+	return printing.Items[explain.Explanation]{Items: []explain.Explanation{answer}}
+}
+
+// watchWhy prints each explanation below its time; for programs, as an answer of its own.
+func watchWhy(cmd *cobra.Command, c client.WithWatch, target why.Target, o output) error {
 	out := cmd.OutOrStdout()
 	show := func(answer explain.Explanation, now time.Time) error {
-		switch format {
-		case "table":
-			fmt.Fprintf(out, "%s\n", now.UTC().Format(time.RFC3339))
-		case "yaml":
-			fmt.Fprintln(out, "---")
-		}
-		return printAs(out, format, answer, func() error {
-			_, err := fmt.Fprintf(out, "%s\n", explain.Text(answer, now))
+		return o.stream(out, "Explanation", explained(answer), func() error {
+			_, err := fmt.Fprintf(out, "%s\n%s\n", now.UTC().Format(time.RFC3339), explain.Text(answer, now))
 			return err
 		})
 	}

@@ -360,8 +360,10 @@ func TestTheAnswerForProgramsIsJSON(t *testing.T) {
 	home(t)
 	kubeconfig, _ := whyServer(t, busyNamespace())
 	out, _, err := command(t, "why", "train7", "-o", "json", "--kubeconfig="+kubeconfig)
-	var answer struct{ Causes []struct{ Evidence []any } }
-	if err != nil || json.Unmarshal([]byte(out), &answer) != nil || len(answer.Causes) != 1 || len(answer.Causes[0].Evidence) != 1 {
+	var answer struct {
+		Items []struct{ Causes []struct{ Evidence []any } }
+	}
+	if err != nil || json.Unmarshal([]byte(out), &answer) != nil || len(answer.Items[0].Causes) != 1 || len(answer.Items[0].Causes[0].Evidence) != 1 {
 		t.Errorf("got %s, %v", out, err)
 	}
 }
@@ -372,8 +374,8 @@ func TestAWatchEndsWithTheWork(t *testing.T) {
 	world[wrappers+"/done"] = `{"apiVersion":"workload.codeflare.dev/v1beta2","kind":"AppWrapper","metadata":{"name":"done","namespace":"blue"},"status":{"phase":"Succeeded"}}`
 	for line, want := range map[string]string{
 		"why done -w":              "Z\nAppWrapper done in namespace blue is Succeeded.\n\nSucceeded: the work is done.\n",
-		"why done --watch -o json": "{\n  \"kind\": \"AppWrapper\",\n",
-		"why done --watch -o yaml": "---\ncauses:\n- code: Succeeded\n",
+		"why done --watch -o json": `{"apiVersion":"mlbatch.dev/v1","kind":"Explanation","items":[{"kind":"AppWrapper","`,
+		"why done --watch -o yaml": "---\napiVersion: mlbatch.dev/v1\nitems:\n- causes:\n  - code: Succeeded\n",
 	} {
 		out, progress, requests, err := ask(t, world, line)
 		if err != nil || progress != "" || !strings.Contains(out, want) || strings.Count(out, "the work is done") != 1 || len(requests) > 12 {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/work"
 )
@@ -21,8 +22,7 @@ const ofTheWork = "namespace of the work (default: the one in the context)"
 
 func statusOfWorkCommand() *cobra.Command {
 	var where runNamespace
-	var format string
-	formats := []string{"table", "json", "yaml"}
+	var o output
 	cmd := &cobra.Command{
 		Use:   "status NAME",
 		Short: "Say how far an AppWrapper, a Run or a job is",
@@ -30,9 +30,6 @@ func statusOfWorkCommand() *cobra.Command {
 			"retries, and the last failure. If names are not unique, write KIND/NAME.",
 		Args: oneWork,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			if err := oneOf(format, formats); err != nil {
-				return err
-			}
 			c, target, err := where.find(cmd, names[0])
 			if err != nil {
 				return err
@@ -43,12 +40,12 @@ func statusOfWorkCommand() *cobra.Command {
 				return suggesting(err, target)
 			}
 			out := cmd.OutOrStdout()
-			return printAs(out, format, report, func() error { return report.WriteText(out, now) })
+			return o.print(out, "WorkStatus", printing.Items[work.Report]{Items: []work.Report{report}}, func() error { return report.WriteText(out, now) })
 		},
 	}
 	where.bind(cmd.Flags(), ofTheWork)
 	cmd.ValidArgsFunction = where.names
-	cmd.Flags().StringVarP(&format, "output", "o", "table", "table, json or yaml")
+	o.bindTable(cmd.Flags())
 	return cmd
 }
 

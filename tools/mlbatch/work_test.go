@@ -59,7 +59,7 @@ func TestCommandsAboutOnePieceOfWork(t *testing.T) {
 		"status survey":           {out: "Run survey in namespace blue is Queued.\n"},
 		"status bare":             {out: "Job bare in namespace blue is admitted.\n"},
 		"status train7 -o json":   {out: `"state": "Suspended"`},
-		"status train7 -o yaml":   {out: "\nstate: Suspended\n"},
+		"status train7 -o yaml":   {out: "\n  state: Suspended\n"},
 		"status trian7":           {says: "there is no AppWrapper, Run or queued job trian7 in namespace blue: did you mean train7?"},
 		"wait trian7":             {says: "there is no AppWrapper, Run or queued job trian7 in namespace blue: did you mean train7?"},
 		"wait job/loose":          {says: "Job loose is in no queue, so nothing says when it ends: use 'kubectl wait'"},

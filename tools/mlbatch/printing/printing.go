@@ -35,6 +35,13 @@ func JSON(out io.Writer, object any) error {
 	return encoder.Encode(object)
 }
 
+// Line prints an object for programs on one line.
+func Line(out io.Writer, object any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(object)
+}
+
 // YAML prints an object for programs.
 func YAML(out io.Writer, object any) error {
 	text, err := yaml.Marshal(object)

@@ -193,3 +193,23 @@ func WriteQueue(out io.Writer, stat queue.Stat) error {
 	}
 	return printing.Table(out, table)
 }
+
+// QueueAnswer is what programs get of a queue.
+type QueueAnswer struct {
+	Pending int `json:"pending"`
+	Leased  int `json:"leased"`
+	Done    int `json:"done"`
+	Dead    int `json:"dead"`
+	// Open means that tasks can be added; Drained, that no more are; Closed, that all have ended.
+	Open    bool `json:"open"`
+	Drained bool `json:"drained"`
+	Closed  bool `json:"closed"`
+	// Items are the tasks: dead ones first, then leased, pending and done ones. More means that there are others.
+	Items []queue.Task `json:"items"`
+	More  bool         `json:"more,omitempty"`
+}
+
+// ForPrograms is the answer about a queue.
+func ForPrograms(s queue.Stat) QueueAnswer {
+	return QueueAnswer{s.Pending, s.Leased, s.Done, s.Dead, s.Open, s.Drained, s.Closed, append([]queue.Task{}, s.Tasks...), s.More}
+}

@@ -13,7 +13,7 @@ import (
 
 // Report says where a cluster and the file differ.
 type Report struct {
-	Objects []Difference `json:"objects"`
+	Objects []Difference `json:"items"`
 	// Quota has the quota of the cluster as before, and that of the file as after. The quota of what is kept stays.
 	Quota []teamsfile.Difference `json:"quota"`
 	// Notes say what was not compared.

@@ -19,6 +19,19 @@ type Teams struct {
 	Flavors     []Flavor     `json:"flavors"`
 }
 
+// Answer is what programs get of a file.
+type Answer struct {
+	Items       []Team       `json:"items"`
+	SlackQueues []SlackQueue `json:"slackQueues,omitempty"`
+	Cohorts     []Cohort     `json:"cohorts,omitempty"`
+	Flavors     []Flavor     `json:"flavors"`
+}
+
+// Answer is what programs get.
+func (t Teams) Answer() Answer {
+	return Answer{append([]Team{}, t.Teams...), t.SlackQueues, t.Cohorts, append([]Flavor{}, t.Flavors...)}
+}
+
 // Team is one team.
 type Team struct {
 	Name string `json:"name"`

@@ -128,9 +128,9 @@ type Evidence struct {
 
 // Report is the answer.
 type Report struct {
-	// Installed is whether the cluster has the platform, or nil if that could not be seen.
+	// Installed is whether the cluster has the platform; absent if that could not be seen.
 	Installed *bool     `json:"installed,omitempty"`
-	Findings  []Finding `json:"findings"`
+	Findings  []Finding `json:"items"`
 	// Unknown says what could not be read, and is therefore not checked.
 	Unknown []string `json:"unknown,omitempty"`
 }

@@ -29,7 +29,7 @@ type Share struct {
 	// Total is what the node has, and Usable what pods can get of it.
 	Total  resource.Quantity `json:"total"`
 	Usable resource.Quantity `json:"usable"`
-	// Used is what its pods request, and Free what is left; nil if the pods are not known.
+	// Used is what its pods request, and Free what is left; absent if the pods are not known.
 	Used *resource.Quantity `json:"used,omitempty"`
 	Free *resource.Quantity `json:"free,omitempty"`
 	// Unusable is why not all is usable.

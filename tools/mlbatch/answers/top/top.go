@@ -51,14 +51,46 @@ func Views() []string {
 
 // Overview is the answer.
 type Overview struct {
-	Teams   []Team   `json:"teams,omitempty"`
+	// By is what the answer for programs lists first.
+	By      View
+	Teams   []Team
+	Cohorts []Pool
+	Flavors []Flavor
+	// Queues are those of all namespaces, or of a member who may not see teams.
+	Queues []Queue
+	Nodes  []Node
+	// Notes say what could not be read, and where more is promised than there is.
+	Notes []string
+}
+
+// Answer is what programs get of an overview.
+type Answer struct {
+	Items[Team]
+	// Cohorts and Flavors are there if all is shown.
 	Cohorts []Pool   `json:"cohorts,omitempty"`
 	Flavors []Flavor `json:"flavors,omitempty"`
-	// Queues are those of all namespaces, or of a member who may not see teams.
-	Queues []Queue `json:"queues,omitempty"`
-	Nodes  []Node  `json:"nodes,omitempty"`
+}
+
+// Items is what programs get of one view.
+type Items[T any] struct {
+	// By is what the items are: team, queue, node or flavor.
+	By    View `json:"by"`
+	Items []T  `json:"items"`
 	// Notes say what could not be read, and where more is promised than there is.
 	Notes []string `json:"notes,omitempty"`
+}
+
+// Answer is what programs get.
+func (o Overview) Answer() any {
+	switch o.By {
+	case ByQueue:
+		return Items[Queue]{o.By, append([]Queue{}, o.Queues...), o.Notes}
+	case ByNode:
+		return Items[Node]{o.By, append([]Node{}, o.Nodes...), o.Notes}
+	case ByFlavor:
+		return Items[Flavor]{o.By, append([]Flavor{}, o.Flavors...), o.Notes}
+	}
+	return Answer{Items[Team]{o.By, append([]Team{}, o.Teams...), o.Notes}, o.Cohorts, o.Flavors}
 }
 
 // Team is a ClusterQueue with the namespaces that use it.
@@ -102,12 +134,12 @@ type Flavor struct {
 	// Slack is the part of the quota that belongs to slack queues, which lend so much of it now.
 	Slack resource.Quantity `json:"slack"`
 	Lends resource.Quantity `json:"lends"`
-	// Total is what the nodes have, and Usable what pods can get of it; nil if they are not known.
+	// Total is what the nodes have, and Usable what pods can get of it; absent if they are not known.
 	Total  *resource.Quantity `json:"total,omitempty"`
 	Usable *resource.Quantity `json:"usable,omitempty"`
 	// Unusable is the rest.
 	Unusable []Loss `json:"unusable,omitempty"`
-	// Stranded are free devices of partly used nodes, or nil if that is not known.
+	// Stranded are free devices of partly used nodes, or absent if that is not known.
 	Stranded *resource.Quantity `json:"stranded,omitempty"`
 	balance  quota.Balance
 }
@@ -132,12 +164,12 @@ type Queue struct {
 
 // Judge makes an overview of objects.
 func Judge(o Objects, view View) Overview {
-	answer := Overview{Notes: o.Unread}
+	answer := Overview{By: cmp.Or(view, ByTeam), Notes: o.Unread}
 	switch {
 	case view == ByNode:
 		answer.Nodes = o.nodes()
 	case view == ByQueue || o.ClusterQueues == nil:
-		answer.Queues = o.queues()
+		answer.By, answer.Queues = ByQueue, o.queues()
 	case view == ByTeam:
 		answer.Teams = o.teams()
 	case view == ByFlavor:

@@ -25,7 +25,7 @@ type Comparison struct {
 	Compared    int    `json:"compared"`
 	Books       Hours  `json:"booksHours"`
 	Kueue       Hours  `json:"kueueHours"`
-	// Difference is how much more the books have than Kueue, in percent; nil if nothing is compared.
+	// Difference is how much more the books have than Kueue, in percent; absent if nothing is compared.
 	Difference *float64 `json:"differencePercent,omitempty"`
 }
 

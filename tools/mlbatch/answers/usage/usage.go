@@ -48,7 +48,7 @@ type Report struct {
 	By    string     `json:"by"`
 	// Source is prometheus if the hours are not those of the AppWrappers that exist.
 	Source string `json:"source,omitempty"`
-	Rows   []Row  `json:"rows"`
+	Rows   []Row  `json:"items"`
 	// Totals have a row for each resource.
 	Totals []Row `json:"totals"`
 	// Kueue compares the totals with Kueue's Workloads.

@@ -79,12 +79,12 @@ func TestUsageForPrograms(t *testing.T) {
 		}
 		column := slices.Index(lines[0], "reservedHours")
 		var same struct {
-			Rows []struct{ ReservedHours json.Number }
+			Items []struct{ ReservedHours json.Number }
 		}
-		if err := json.Unmarshal(object.Bytes(), &same); err != nil || len(same.Rows) != len(lines)-1 || len(same.Rows) == 0 {
-			t.Fatalf("by %s: %d rows and %d lines, %v", by, len(same.Rows), len(lines), err)
+		if err := json.Unmarshal(object.Bytes(), &same); err != nil || len(same.Items) != len(lines)-1 || len(same.Items) == 0 {
+			t.Fatalf("by %s: %d rows and %d lines, %v", by, len(same.Items), len(lines), err)
 		}
-		for i, row := range same.Rows {
+		for i, row := range same.Items {
 			if got := lines[i+1][column]; got != row.ReservedHours.String() {
 				t.Errorf("by %s: row %d has %s hours in CSV and %s in JSON", by, i, got, row.ReservedHours)
 			}
@@ -98,7 +98,7 @@ func TestNothingWasUsed(t *testing.T) {
 	if report.WriteTable(&table) != nil || report.WriteCSV(&rows) != nil || printing.JSON(&object, report) != nil {
 		t.Fatal("it cannot be written")
 	}
-	if table.Len() > 0 || strings.Count(rows.String(), "\n") != 1 || !strings.Contains(object.String(), `"rows": [],`) || len(report.Notes) != 1 {
+	if table.Len() > 0 || strings.Count(rows.String(), "\n") != 1 || !strings.Contains(object.String(), `"items": [],`) || len(report.Notes) != 1 {
 		t.Errorf("got %q, %q, %s", &table, &rows, &object)
 	}
 }
