@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -68,6 +69,7 @@ func TestExamplesOfSettingsFilesSucceed(t *testing.T) {
 		for _, nodes := range []int64{1, 2} {
 			t.Run(fmt.Sprintf("a script on %d nodes", nodes), func(t *testing.T) { s.submitsScript(ctx, t, cfg, nodes) })
 		}
+		t.Run("a shell", func(t *testing.T) { s.opensAShell(ctx, t) })
 		return ctx
 	}).Feature())
 }
@@ -95,6 +97,20 @@ func (s *story) submitsScript(ctx context.Context, t *testing.T, cfg *envconf.Co
 	}
 	s.submitsJob(ctx, t, cfg, job, name)
 	s.said(ctx, t, name, fmt.Sprintf("hello a b|$(c) 0 %d\n", nodes))
+}
+
+// opensAShell runs a command in a pod of its own. The exit status is that of the command, and the job is gone after it.
+func (s *story) opensAShell(ctx context.Context, t *testing.T) {
+	t.Helper()
+	mlbatch := s.command(ctx, "emma")
+	said, err := mlbatch(ctx, "shell", "--namespace", s.namespace, "--name", "visit", "--image", here.Training.Name, "--set", strings.Join(small, ","), "--", "sh", "-c", "echo in $RANK of $WORLD_SIZE; exit 7")
+	var status *exec.ExitError
+	if !errors.As(err, &status) || status.ExitCode() != 7 || !strings.Contains(said, "\nin 0 of 1\n") {
+		t.Errorf("%v: it says\n%s", err, said)
+	}
+	s.until(ctx, "the job of the shell goes", func(ctx context.Context) (string, error) {
+		return s.stillThere(ctx, &workload.AppWrapper{ObjectMeta: metav1.ObjectMeta{Name: "visit"}})
+	})
 }
 
 // said fails unless the log of a job's first pod has a text.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,19 +47,24 @@ func submitCommand(version string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return s.run(cmd, version, args) },
 	}
 	flags := cmd.Flags()
+	s.bindSettings(flags)
+	flags.StringVar(&s.folder, "folder", "", "folder with the script and what it imports, at most 512 KiB; without hidden files")
+	flags.BoolVar(&s.print, "print", false, "print the AppWrapper, and ask no cluster")
+	flags.BoolVar(&s.dryRun, "dry-run", false, "run the checks, print the AppWrapper, and submit nothing")
+	flags.BoolVar(&s.wait, "wait", false, "print the job's progress until it ends; fail unless it succeeds")
+	return cmd
+}
+
+// bindSettings adds the flags that say what a job needs, and where it goes.
+func (s *submission) bindSettings(flags *pflag.FlagSet) {
 	flags.StringArrayVarP(&s.files, "filename", "f", nil, "settings file, or - for standard input; may be repeated, later files override earlier ones")
 	flags.StringArrayVar(&s.assignments, "set", nil, "one setting, such as numPods=2; overrides files")
 	for _, f := range shorthands {
 		flags.String(f.name, "", f.usage)
 	}
-	flags.StringVar(&s.folder, "folder", "", "folder with the script and what it imports, at most 512 KiB; without hidden files")
 	flags.StringVarP(&s.namespace, "namespace", "n", "", "namespace of the team (default: the one in the settings, or else in the context)")
-	bindCluster(flags, &s.cluster)
-	flags.BoolVar(&s.print, "print", false, "print the AppWrapper, and ask no cluster")
-	flags.BoolVar(&s.dryRun, "dry-run", false, "run the checks, print the AppWrapper, and submit nothing")
 	flags.BoolVar(&s.skipChecks, "skip-checks", false, "submit even if the job can never be admitted; the reason is printed as a note")
-	flags.BoolVar(&s.wait, "wait", false, "print the job's progress until it ends; fail unless it succeeds")
-	return cmd
+	bindCluster(flags, &s.cluster)
 }
 
 // shorthands are flags for settings. They override files and --set.
@@ -155,29 +161,42 @@ func scriptOf(args []string, dash int) (script string, arguments []string, err e
 }
 
 func (s submission) submit(ctx context.Context, cmd *cobra.Command, c client.WithWatch, job submit.Job) error {
-	err := job.Check(ctx, c, cmd.ErrOrStderr())
-	if errors.Is(err, submit.ErrNeverAdmitted) {
-		if !s.skipChecks {
-			return fmt.Errorf("%w; use --skip-checks to submit it anyway", err)
+	if s.dryRun {
+		err := s.check(ctx, cmd, c, job)
+		if err == nil {
+			fmt.Fprint(cmd.OutOrStdout(), job.Manifest)
 		}
-		fmt.Fprintln(cmd.ErrOrStderr(), "note:", err)
-		err = nil
-	}
-	if err != nil {
 		return err
 	}
-	if s.dryRun {
-		fmt.Fprint(cmd.OutOrStdout(), job.Manifest)
-		return nil
-	}
-	if err := job.Create(ctx, c, cmd.OutOrStdout()); err != nil {
+	if err := s.create(ctx, cmd, c, job, cmd.OutOrStdout()); err != nil {
 		return err
 	}
 	if !s.wait {
-		fmt.Fprintf(cmd.OutOrStdout(), "next: mlbatch why %s --namespace %s\n", job.Name(), job.Namespace())
+		fmt.Fprintf(cmd.OutOrStdout(), "next: mlbatch why %s --namespace %s\n", job.Name(), job.AppWrapper().Namespace)
 		return nil
 	}
 	return job.Wait(ctx, c, cmd.OutOrStdout())
+}
+
+// create creates a job that can be admitted.
+func (s submission) create(ctx context.Context, cmd *cobra.Command, c client.Client, job submit.Job, out io.Writer) error {
+	if err := s.check(ctx, cmd, c, job); err != nil {
+		return err
+	}
+	return job.Create(ctx, c, out)
+}
+
+// check returns an error if the job can never run, and prints notes about what it could not find out.
+func (s submission) check(ctx context.Context, cmd *cobra.Command, c client.Client, job submit.Job) error {
+	err := job.Check(ctx, c, cmd.ErrOrStderr())
+	if !errors.Is(err, submit.ErrNeverAdmitted) {
+		return err
+	}
+	if !s.skipChecks {
+		return fmt.Errorf("%w; use --skip-checks to submit it anyway", err)
+	}
+	fmt.Fprintln(cmd.ErrOrStderr(), "note:", err)
+	return nil
 }
 
 // connect returns a client and the namespace of the kubeconfig's context.

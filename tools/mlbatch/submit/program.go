@@ -35,10 +35,8 @@ const (
 // Job renders the job of the program with further settings. Without the setting jobName, it has a
 // generated name.
 func (p Program) Job(version string, settings map[string]any) (Job, error) {
-	for _, taken := range []string{"mainProgram", "backend"} {
-		if value, set := settings[taken]; set && value != nil && value != "pytorchjob" {
-			return Job{}, fmt.Errorf("the settings have %s, but the job runs %s: remove one of them", taken, p.Script)
-		}
+	if err := free(settings, "the job runs "+p.Script); err != nil {
+		return Job{}, err
 	}
 	carried, err := p.carry()
 	if err != nil {
@@ -56,6 +54,16 @@ func (p Program) Job(version string, settings map[string]any) (Job, error) {
 		return Job{}, err
 	}
 	return render(version, all, carried)
+}
+
+// free returns an error if settings say what the job runs, or with which kind of job.
+func free(settings map[string]any, because string) error {
+	for _, taken := range []string{"mainProgram", "backend"} {
+		if value := settings[taken]; value != nil && value != "pytorchjob" {
+			return fmt.Errorf("the settings have %s, but %s: remove it", taken, because)
+		}
+	}
+	return nil
 }
 
 // enough sets CPUs and memory that a script with so many GPUs will hardly do without.

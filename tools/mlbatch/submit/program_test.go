@@ -211,7 +211,7 @@ func TestWhatNoJobCanCarry(t *testing.T) {
 		"too large with others":   {p: Program{Script: at("big/train.py"), Folder: at("big")}, says: at("big/data") + " has 512 KiB, and a job carries at most"},
 		"a link":                  {p: Program{Script: at("linked/train.py"), Folder: at("linked")}, says: at("linked/data") + " is a link or a device, and a job carries only files: replace it by a file, or move it out of " + at("linked")},
 		"too many files":          {p: Program{Script: filepath.Join(crowd, "train.py"), Folder: crowd}, says: crowd + " has more than 200 files, and a job carries no more"},
-		"a program in settings":   {p: Program{Script: at("train.py")}, settings: map[string]any{"mainProgram": "x.py"}, says: "the settings have mainProgram, but the job runs " + at("train.py") + ": remove one of them"},
+		"a program in settings":   {p: Program{Script: at("train.py")}, settings: map[string]any{"mainProgram": "x.py"}, says: "the settings have mainProgram, but the job runs " + at("train.py") + ": remove it"},
 		"setup commands, a text":  {p: Program{Script: at("train.py")}, settings: map[string]any{"setupCommands": "x"}, says: "the settings are wrong: setupCommands: got string, want null or array"},
 		"volumes, a text":         {p: Program{Script: at("train.py")}, settings: map[string]any{"extraVolumes": "x"}, says: "the settings are wrong: extraVolumes: got string, want null or array"},
 		"a negative number":       {p: Program{Script: at("train.py")}, settings: map[string]any{"containerImage": "a", "numGpusPerPod": int64(-1)}, says: "the settings are wrong: numGpusPerPod: "},

@@ -70,8 +70,8 @@ func (j *Job) In(flag, current string) error {
 // Name is the name of the job and of its AppWrapper.
 func (j Job) Name() string { return j.appWrapper.Name }
 
-// Namespace is where the job is created. It is empty before In.
-func (j Job) Namespace() string { return j.appWrapper.Namespace }
+// AppWrapper is that of the job. Create makes it the stored one.
+func (j Job) AppWrapper() *v1beta2.AppWrapper { return j.appWrapper }
 
 // Scheme returns a scheme with all kinds that this package reads and writes.
 func Scheme() (*runtime.Scheme, error) {
