@@ -73,8 +73,16 @@ func TestWhatEditorsMayWriteIsJudgedOrDeclaredHarmless(t *testing.T) {
 	golden.Between(t, filepath.Join("..", "docs", "security.md"), "<!-- editors: written by go test ./charts -update -->\n", "<!-- end of editors -->", table.String())
 }
 
-// judges are the policies that judge an operation on RESOURCE or RESOURCE/SUBRESOURCE, with the group after a dot.
+// judges are the policies that judge an operation on a resource, as the page writes them.
 func judges(policies map[string]admissionregistration.ValidatingAdmissionPolicy, resource string, operation admissionregistration.OperationType) (found []string) {
+	for _, policy := range judging(policies, resource, operation) {
+		found = append(found, "`"+strings.TrimPrefix(policy, "mlbatch-")+"`")
+	}
+	return found
+}
+
+// judging are the policies that judge an operation on RESOURCE or RESOURCE/SUBRESOURCE, with the group after a dot.
+func judging(policies map[string]admissionregistration.ValidatingAdmissionPolicy, resource string, operation admissionregistration.OperationType) (found []string) {
 	resource, group, _ := strings.Cut(resource, ".")
 	if whole, sub, is := strings.Cut(group, "/"); is {
 		resource, group = resource+"/"+sub, whole
@@ -89,7 +97,7 @@ func judges(policies map[string]admissionregistration.ValidatingAdmissionPolicy,
 			return slices.Contains(r.Operations, operation) && slices.Contains(r.APIGroups, group) &&
 				(slices.Contains(r.Resources, resource) || slices.Contains(r.Resources, every) || sub != "" && slices.Contains(r.Resources, name+"/*"))
 		}) && policy != "mlbatch-wrapped" { // few teams have it
-			found = append(found, "`"+strings.TrimPrefix(policy, "mlbatch-")+"`")
+			found = append(found, policy)
 		}
 	}
 	return found
