@@ -156,7 +156,7 @@ var arrows = map[string][]string{
 	},
 	"tools/mlbatch/runs": {"controller/admissionrules", "controller/api/codeflare/v1alpha1", "controller/api/queue", "controller/api/v1beta2", "controller/runplan", "controller/runschema", "setup", "tools/mlbatch/clusterstate", "tools/mlbatch/manifests", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/submit"},
 	"tools/mlbatch": {
-		"controller/api/v1beta2", "controller/prometheus", "setup", "tools/artifacts/atomicfile", "tools/commandline", "tools/mlbatch/answers/audit", "tools/mlbatch/snapshot", "tools/mlbatch/answers/checkup", "tools/mlbatch/clustercheck", "tools/mlbatch/clusterstate", "tools/mlbatch/install", "tools/mlbatch/quota",
+		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/prometheus", "setup", "tools/artifacts/atomicfile", "tools/commandline", "tools/mlbatch/answers/audit", "tools/mlbatch/snapshot", "tools/mlbatch/answers/checkup", "tools/mlbatch/clustercheck", "tools/mlbatch/clusterstate", "tools/mlbatch/install", "tools/mlbatch/quota",
 		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/uninstall", "tools/mlbatch/manifests",
 		"tools/mlbatch/answers/explain", "tools/mlbatch/images", "tools/mlbatch/pack", "tools/mlbatch/podexec", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/answers/top",
 		"tools/mlbatch/teamschart", "tools/mlbatch/teamsdiff", "tools/mlbatch/teamsfile", "tools/mlbatch/answers/usage", "tools/mlbatch/why", "tools/mlbatch/work",
@@ -217,7 +217,7 @@ var tried = map[string][]string{
 	"controller/internal/broker":        {"controller/internal/taskstore", "controller/internal/worker"},
 	"controller/internal/appwrapper":    {"controller/internal/jsonwatch"},
 	"controller/internal/jsonwatch":     {"controller/api/v1beta2"},
-	"tools/mlbatch":                     {"controller/api/codeflare/v1alpha1", "controller/nodesigns", "controller/runplan"},
+	"tools/mlbatch":                     {"controller/api/queue", "controller/nodesigns", "controller/runplan"},
 	"tools/pytorchjob-generator":        {"controller/api/codeflare/v1alpha1", "controller/runplan"},
 	"tools/mlbatch/teamsdiff":           {"tools/mlbatch/teamschart"},
 }

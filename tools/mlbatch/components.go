@@ -42,10 +42,6 @@ func componentsCommand() *cobra.Command {
 	return cmd
 }
 
-func unknownFormat(format string) error {
-	return fmt.Errorf("unknown output format %q: use text or json", format)
-}
-
 func printParts(out io.Writer, all []install.Component) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "component\twanted\tfound\tstate\tready")

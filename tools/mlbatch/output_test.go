@@ -24,6 +24,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/api/queue"
 	"github.com/mlbatch/mlbatch/test/golden"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/checkup"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
@@ -51,6 +53,8 @@ var promised = []struct {
 	{"QuotaOverview", "top --by=node", top.Items[top.Node]{}},
 	{"QuotaOverview", "top --by=flavor", top.Items[top.Flavor]{}},
 	{"Usage", "usage", usage.Report{}},
+	{"RunList", "run list", printing.Items[v1alpha1.Run]{}},
+	{"RunStatus", "run status", printing.Items[runs.Report]{}},
 	{"WorkQueue", "queue ls", runs.QueueAnswer{}},
 	{"TeamList", "team list", teamsfile.Answer{}},
 	{"Team", "team show", printing.Items[teamsfile.Team]{}},
@@ -65,13 +69,13 @@ var promised = []struct {
 }
 
 // manifests are printed by these commands: objects of Kubernetes, and no answer.
-var manifestCommands = []string{"mlbatch pack"}
+var manifestCommands = []string{"mlbatch run plan", "mlbatch pack"}
 
 // A command that prints for programs is on the page.
 func TestEveryCommandWithOutputIsPromised(t *testing.T) {
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {
-		has := cmd.Flags().Lookup("output") != nil && cmd.Deprecated == "" && cmd.Parent().Name() != "run"
+		has := cmd.Flags().Lookup("output") != nil
 		line := strings.TrimPrefix(cmd.CommandPath(), "mlbatch ")
 		onPage := slices.ContainsFunc(promised, func(row struct {
 			kind, commands string
@@ -138,6 +142,9 @@ func TestAnswersKeepTheirPromise(t *testing.T) {
 func TestAnswersOfOtherCommandsKeepTheirPromise(t *testing.T) {
 	for line, answer := range map[string]any{
 		"components": printing.Items[install.Component]{Items: []install.Component{{Name: "kueue"}}},
+		"run list":   printing.Items[v1alpha1.Run]{Items: []v1alpha1.Run{{}}},
+		"run status": printing.Items[runs.Report]{Items: []runs.Report{{}}},
+		"queue ls":   runs.ForPrograms(queue.Stat{Tasks: []queue.Task{{}}}),
 		"images":     printing.Items[images.Image]{Items: []images.Image{{Part: "kueue"}}},
 		"audit":      auditReport{Namespaces: []string{}, LookedAt: map[string]int{"pods": 1}}, "audit --watch": auditChange{},
 	} {
@@ -243,6 +250,8 @@ func fieldsOf(kind reflect.Type) (all []field) {
 // leaf names the type of a value without fields.
 func leaf(kind reflect.Type) string {
 	switch kind {
+	case reflect.TypeFor[v1alpha1.Run]():
+		return "[Run](api/codeflare.md)"
 	case reflect.TypeFor[time.Time](), reflect.TypeFor[metav1.Time]():
 		return "time"
 	case reflect.TypeFor[resource.Quantity](), reflect.TypeFor[teamsfile.Amount]():

@@ -22,7 +22,31 @@ func runCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(*cobra.Command, []string) error { return errors.New("say what to do: see 'mlbatch run --help'") },
 	}
-	cmd.AddCommand(planCommand(), submitRunsCommand(), listRunsCommand(), statusCommand(), logsCommand(), cancelCommand(), retryCommand())
+	cmd.AddCommand(planCommand(), submitRunsCommand(), listRunsCommand(), statusCommand(),
+		ofRuns(logsOfWorkCommand()), ofRuns(cancelWorkCommand()), ofRuns(retryWorkCommand()))
+	return cmd
+}
+
+// ofRuns is the old spelling of a general verb, for a release: it takes Runs only, and does not ask.
+func ofRuns(cmd *cobra.Command) *cobra.Command {
+	do, verb := cmd.RunE, cmd.Name()
+	cmd.Hidden, cmd.Args, cmd.ValidArgsFunction = true, oneRun, nil
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "worker" {
+			name = "rank"
+		}
+		return pflag.NormalizedName(name)
+	})
+	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		if yes := cmd.Flags().Lookup("yes"); yes != nil {
+			_ = yes.Value.Set("true")
+		}
+		err := do(cmd, []string{"run/" + names[0]})
+		if err == nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: write 'mlbatch %s run/%s': 'mlbatch run %[1]s' is its old spelling\n", verb, names[0])
+		}
+		return err
+	}
 	return cmd
 }
 

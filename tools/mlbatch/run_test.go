@@ -131,6 +131,9 @@ func TestThePageNamesAllCommandsOfRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, cmd := range slices.Concat(runCommand().Commands(), queueCommand().Commands()) {
+		if cmd.Hidden {
+			continue
+		}
 		_, rest, found := strings.Cut(string(page), "\n| `mlbatch "+cmd.Parent().Name()+" "+cmd.Use+"` |")
 		row, _, _ := strings.Cut(rest, "\n")
 		if !found {

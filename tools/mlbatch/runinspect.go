@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/podlogs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
@@ -60,15 +61,12 @@ func oneRun(cmd *cobra.Command, names []string) error {
 func listRunsCommand() *cobra.Command {
 	var where runNamespace
 	var everywhere bool
-	var format string
+	var o output
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List Runs",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if format != "text" && format != "json" {
-				return unknownFormat(format)
-			}
 			if err := where.orAll(everywhere); err != nil {
 				return err
 			}
@@ -79,99 +77,58 @@ func listRunsCommand() *cobra.Command {
 			if everywhere {
 				namespace = ""
 			}
-			return listRuns(cmd, c, namespace, format)
+			return listRuns(cmd, c, namespace, o)
 		},
 	}
 	flags := cmd.Flags()
 	where.bind(flags, "namespace of the Runs (default: the one in the context)")
 	flags.BoolVarP(&everywhere, "all-namespaces", "A", false, "list the Runs of all namespaces")
-	flags.StringVarP(&format, "output", "o", "text", "text or json")
+	o.bindTable(flags)
 	return cmd
 }
 
-func listRuns(cmd *cobra.Command, c client.Reader, namespace, format string) error {
+func listRuns(cmd *cobra.Command, c client.Reader, namespace string, o output) error {
 	list, err := runs.List(cmd.Context(), c, namespace)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case format == "json":
-		return printing.JSON(cmd.OutOrStdout(), list)
-	case len(list.Items) == 0:
-		fmt.Fprintln(cmd.ErrOrStderr(), "there are no Runs in", cmp.Or(namespace, "any namespace"))
-		return nil
 	}
-	return runs.WriteList(cmd.OutOrStdout(), list, namespace == "", time.Now())
+	out := cmd.OutOrStdout()
+	return o.print(out, "RunList", printing.Items[v1alpha1.Run]{Items: append([]v1alpha1.Run{}, list.Items...)}, func() error {
+		if len(list.Items) == 0 {
+			fmt.Fprintln(cmd.ErrOrStderr(), "there are no Runs in", cmp.Or(namespace, "any namespace"))
+			return nil
+		}
+		return runs.WriteList(out, list, namespace == "", time.Now())
+	})
 }
 
 func statusCommand() *cobra.Command {
 	var where runNamespace
-	var format string
+	var o output
 	cmd := &cobra.Command{
 		Use:   "status NAME",
 		Short: "Say how far a Run is, and why it waits or failed",
 		Args:  oneRun,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			if format != "text" && format != "json" {
-				return unknownFormat(format)
-			}
 			c, namespace, err := where.connect(cmd)
 			if err != nil {
 				return err
 			}
-			return printStatus(cmd, c, client.ObjectKey{Namespace: namespace, Name: names[0]}, format)
+			return printStatus(cmd, c, client.ObjectKey{Namespace: namespace, Name: names[0]}, o)
 		},
 	}
 	where.bind(cmd.Flags(), ofTheContext)
-	cmd.Flags().StringVarP(&format, "output", "o", "text", "text or json")
+	o.bindTable(cmd.Flags())
 	return cmd
 }
 
-func printStatus(cmd *cobra.Command, c client.Reader, key client.ObjectKey, format string) error {
+func printStatus(cmd *cobra.Command, c client.Reader, key client.ObjectKey, o output) error {
 	report, err := runs.Status(cmd.Context(), c, key)
 	if err != nil {
 		return err
 	}
-	if format == "json" {
-		return printing.JSON(cmd.OutOrStdout(), report)
-	}
-	return runs.WriteStatus(cmd.OutOrStdout(), report)
-}
-
-func logsCommand() *cobra.Command {
-	var where runNamespace
-	var wanted runs.Selection
-	cmd := &cobra.Command{
-		Use:   "logs NAME",
-		Short: "Print the log of a Run's first worker, or of others",
-		Long: "Print the log of worker 0, which is the master of a torch Run, or of the worker that --worker names. Of a ray Run,\n" +
-			"print that of the submitter, which follows the program's, or else of the head. Logs are there as long as the pods\n" +
-			"are: some time after the Run has ended.",
-		Args: oneRun,
-		RunE: func(cmd *cobra.Command, names []string) error {
-			if cmd.Flags().Changed("worker") && wanted.All {
-				return errors.New("--worker and --all exclude each other: remove one of them")
-			}
-			if wanted.Worker < 0 {
-				return errors.New("--worker is negative: workers are counted from 0")
-			}
-			c, namespace, err := where.connect(cmd)
-			if err != nil {
-				return err
-			}
-			open, err := where.openLog(cmd)
-			if err != nil {
-				return err
-			}
-			return runs.Logs(cmd.Context(), c, open, client.ObjectKey{Namespace: namespace, Name: names[0]}, wanted, cmd.OutOrStdout())
-		},
-	}
-	flags := cmd.Flags()
-	where.bind(flags, ofTheContext)
-	flags.StringVar(&wanted.Step, "step", "", "step of a workflow (default: the only one that has pods)")
-	flags.IntVar(&wanted.Worker, "worker", 0, "number of the worker, from 0")
-	flags.BoolVar(&wanted.All, "all", false, "print the logs of all workers; each line begins with the worker's number")
-	flags.BoolVarP(&wanted.Follow, "follow", "f", false, "print what comes until the workers end")
-	return cmd
+	out := cmd.OutOrStdout()
+	return o.print(out, "RunStatus", printing.Items[runs.Report]{Items: []runs.Report{report}}, func() error { return runs.WriteStatus(out, report) })
 }
 
 func (n runNamespace) openLog(cmd *cobra.Command) (podlogs.Open, error) {

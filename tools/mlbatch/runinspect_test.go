@@ -73,17 +73,22 @@ func apiServer(t *testing.T) (kubeconfig string, changes func() []string) {
 }
 
 func TestTheCommandsOfRunsTalkToTheCluster(t *testing.T) {
+	old := func(verb string) string {
+		return "note: write 'mlbatch " + verb + " run/a': 'mlbatch run " + verb + "' is its old spelling\n"
+	}
 	for line, row := range map[string]struct{ out, progress, asked string }{
 		"run list":                     {out: "NAME  APPLICATION  STATUS   SIZE  WORKERS  AGE\na     survey       Running  -     -"},
 		"run list -A":                  {out: "NAMESPACE  NAME  APPLICATION  STATUS"},
 		"run list -n red":              {progress: "there are no Runs in red\n"},
 		"run list -n red -o json":      {out: `"items": []`},
 		"run status a":                 {out: "Run a in namespace blue is Running\n"},
-		"run status a -o json":         {out: `"kind": "Run"`},
-		"run logs a":                   {out: "epoch 1\n", asked: "GET /api/v1/namespaces/blue/pods/p/log?container=pytorch "},
-		"run logs a --all --follow":    {out: "[0] epoch 1\n", asked: "GET /api/v1/namespaces/blue/pods/p/log?container=pytorch&follow=true "},
-		"run cancel a":                 {out: "Run a is cancelled in namespace blue\n", asked: "PATCH " + group + `/namespaces/blue/runs/a?fieldManager=mlbatch {"spec":{"cancel":true}}`},
-		"run retry a --namespace=blue": {out: "was submitted in namespace blue\n", asked: `"codeflare.dev/retry-of":"a"`},
+		"run status a -o json":         {out: `"kind": "RunStatus"`},
+		"run logs a":                   {out: "epoch 1\n", progress: old("logs"), asked: "GET /api/v1/namespaces/blue/pods/p/log?container=pytorch "},
+		"run logs a --all --follow":    {out: "[0] epoch 1\n", progress: old("logs"), asked: "GET /api/v1/namespaces/blue/pods/p/log?container=pytorch&follow=true "},
+		"run logs a --worker=0":        {out: "epoch 1\n", progress: old("logs"), asked: "GET /api/v1/namespaces/blue/pods/p/log?container=pytorch "},
+		"logs run/a --rank 0":          {out: "epoch 1\n", asked: "GET /api/v1/namespaces/blue/pods/p/log?container=pytorch "},
+		"run cancel a":                 {out: "Run a is cancelled in namespace blue\n", progress: old("cancel"), asked: "PATCH " + group + `/namespaces/blue/runs/a?fieldManager=mlbatch {"spec":{"cancel":true}}`},
+		"run retry a --namespace=blue": {out: "was submitted in namespace blue\n", progress: old("retry"), asked: `"codeflare.dev/retry-of":"a"`},
 	} {
 		t.Run(line, func(t *testing.T) {
 			home(t)

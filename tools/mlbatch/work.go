@@ -120,14 +120,11 @@ func logsOfWorkCommand() *cobra.Command {
 		Use:   "logs NAME",
 		Short: "Print the log of one pod of an AppWrapper, a Run or a job, or of all",
 		Long: "Print the log of the only pod, or of the one with rank 0: the master of a PyTorchJob, or the first of an indexed\n" +
-			"Job. --rank and --pod choose another one. Logs are there as long as the pods are: of an attempt that has failed,\n" +
-			"until its pods are gone.",
+			"Job; of a Run of api ray, that of the submitter, which follows the program's, or else of the head. --rank and --pod\n" +
+			"choose another one. Logs are there as long as the pods are: of an attempt that has failed, until its pods are gone.",
 	}, &where, func(cmd *cobra.Command, c client.WithWatch, found explain.Objects) error {
 		if cmd.Flags().Changed("rank") {
 			wanted.Rank = &rank
-		}
-		if cmd.Flags().Changed("attempt") && wanted.Attempt < 1 {
-			return errors.New("attempts are counted from 1: leave --attempt out for the present one")
 		}
 		open, err := where.openLog(cmd)
 		if err != nil {
@@ -136,8 +133,18 @@ func logsOfWorkCommand() *cobra.Command {
 		return work.Logs(cmd.Context(), c, open, found, wanted, cmd.OutOrStdout())
 	})
 	flags := cmd.Flags()
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		switch {
+		case rank < 0:
+			return errors.New("--rank is negative: ranks are counted from 0")
+		case cmd.Flags().Changed("attempt") && wanted.Attempt < 1:
+			return errors.New("attempts are counted from 1: leave --attempt out for the present one")
+		}
+		return nil
+	}
 	flags.IntVar(&rank, "rank", 0, "rank of the pod, from 0")
 	flags.StringVar(&wanted.Pod, "pod", "", "name of the pod")
+	flags.StringVar(&wanted.Step, "step", "", "step of a workflow (default: the only one that has pods)")
 	flags.Int32Var(&wanted.Attempt, "attempt", 0, "number of the attempt, from 1 (default: the one whose pods are there)")
 	flags.BoolVar(&wanted.All, "all", false, "print the logs of all pods; each line begins with the rank of its pod, or its name")
 	flags.BoolVarP(&wanted.Follow, "follow", "f", false, "print what comes until the containers end")

@@ -97,7 +97,7 @@ func TestARetryIsTheSameButNotCancelled(t *testing.T) {
 func TestARetryOfARunThatGoesOnSaysSo(t *testing.T) {
 	var out strings.Builder
 	err := runs.Retry(t.Context(), cluster(t, interceptor.Funcs{}, runOf("a", v1alpha1.RunRunning, "")), key, &out)
-	if err != nil || !strings.HasSuffix(out.String(), "\nRun a has not ended: end it with 'mlbatch run cancel a'\n") {
+	if err != nil || !strings.HasSuffix(out.String(), "\nRun a has not ended: end it with 'mlbatch cancel run/a'\n") {
 		t.Errorf("got %q, %v", &out, err)
 	}
 }

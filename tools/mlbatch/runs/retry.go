@@ -50,7 +50,7 @@ func Retry(ctx context.Context, c client.Client, key client.ObjectKey, out io.Wr
 	}
 	fmt.Fprintf(out, "Run %s was submitted in namespace %s\n", run.Name, run.Namespace)
 	if !old.Status.Phase.Terminal() {
-		fmt.Fprintf(out, "Run %s has not ended: end it with 'mlbatch run cancel %s'\n", old.Name, old.Name)
+		fmt.Fprintf(out, "Run %s has not ended: end it with 'mlbatch cancel run/%s'\n", old.Name, old.Name)
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func write(ctx context.Context, c client.Client, o *unstructured.Unstructured) e
 func create(ctx context.Context, c client.Client, run client.Object) error {
 	err := c.Create(ctx, run, fieldManager, client.FieldValidation(metav1.FieldValidationStrict))
 	if apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("namespace %s already has a Run %s: choose another name, or repeat it with 'mlbatch run retry %s'", run.GetNamespace(), run.GetName(), run.GetName())
+		return fmt.Errorf("namespace %s already has a Run %s: choose another name, or repeat it with 'mlbatch retry run/%s'", run.GetNamespace(), run.GetName(), run.GetName())
 	}
 	if err != nil {
 		return failed(err, "cannot create Run %s", run.GetName())

@@ -256,7 +256,7 @@ func TestWhatCannotBeSubmittedIsOneSentence(t *testing.T) {
 		"no such priority":       {documents: []string{app, with(run, "priority: high")}, says: "Run survey-1: there is no PriorityClass high-priority: change priority, or ask an administrator"},
 		"a kind that is missing": {documents: []string{torch, run}, says: "Run survey-1: the cluster does not serve JobSet: ask an administrator to enable jobset, or set torch.backend to PyTorchJob"},
 		"two mistakes":           {documents: []string{app, with(run, "queueName: fast"), with(second, "priority: high")}, says: "one of: default-queue; Run survey-2: there is no PriorityClass"},
-		"a Run that exists":      {documents: []string{app, run}, objects: []client.Object{there}, says: "namespace blue already has a Run survey-1: choose another name, or repeat it with 'mlbatch run retry survey-1'"},
+		"a Run that exists":      {documents: []string{app, run}, objects: []client.Object{there}, says: "namespace blue already has a Run survey-1: choose another name, or repeat it with 'mlbatch retry run/survey-1'"},
 		"a second Run, refused":  {documents: []string{app, run, second}, calls: failing("survey-2", forbidden("runs")), says: `cannot create Run survey-2: runs.codeflare.dev "survey" is forbidden: no role`},
 		"a conflict":             {documents: []string{app, run}, calls: failing("Application", conflict), says: "cannot apply Application survey, which was changed in another way: remove what differs from the file, or apply it with 'kubectl apply --server-side --force-conflicts': "},
 		"sizes without the right": {documents: []string{app, run, small}, calls: failing("RunSizeConfiguration", forbidden("runsizeconfigurations")),

@@ -29,6 +29,8 @@ import (
 type Selection struct {
 	Rank *int
 	Pod  string
+	// Step is that of a workflow.
+	Step string
 	All  bool
 	// Attempt is the number of an attempt, from 1, or 0 for the present one.
 	Attempt int32
@@ -42,10 +44,10 @@ func Logs(ctx context.Context, c client.Client, open podlogs.Open, o explain.Obj
 	if o.Run != nil {
 		return logsOfRun(ctx, c, open, o, s, out)
 	}
-	if err := ofAttempt(ctx, c, o, s.Attempt); err != nil {
-		if o.AppWrapper != nil && s.Attempt == attemptOf(o.AppWrapper)-1 {
-			fmt.Fprint(out, lastWords(o.AppWrapper))
-		}
+	if s.Step != "" {
+		return fmt.Errorf("only a workflow has steps, and %s is no Run: leave --step out", summary(o).Name)
+	}
+	if err := presentAttempt(ctx, c, o, s.Attempt, out); err != nil {
 		return err
 	}
 	pods, err := podsThatAre(ctx, c, o, s)
@@ -64,6 +66,15 @@ func Logs(ctx context.Context, c client.Client, open podlogs.Open, o explain.Obj
 		return err
 	}
 	return pod.Log(ctx, open, s.Follow, out)
+}
+
+// presentAttempt is an error if another attempt is wanted. Of the one before, it prints the last words.
+func presentAttempt(ctx context.Context, c client.Client, o explain.Objects, wanted int32, out io.Writer) error {
+	err := ofAttempt(ctx, c, o, wanted)
+	if err != nil && o.AppWrapper != nil && wanted == attemptOf(o.AppWrapper)-1 {
+		fmt.Fprint(out, lastWords(o.AppWrapper))
+	}
+	return err
 }
 
 // PodOf is the one pod in which a command is to be run. It runs.
@@ -90,16 +101,13 @@ func PodOf(ctx context.Context, c client.Client, o explain.Objects, s Selection)
 
 func logsOfRun(ctx context.Context, c client.Client, open podlogs.Open, o explain.Objects, s Selection, out io.Writer) error {
 	name := o.Run.Name
-	if len(o.Run.Status.Steps) > 0 {
-		return fmt.Errorf("%s %s has steps: use 'mlbatch run logs %s --step STEP'", v1alpha1.RunKind, name, name)
-	}
 	if s.Pod != "" {
 		return fmt.Errorf("the pods of a Run are chosen with --rank: use 'mlbatch logs %s --rank N'", name)
 	}
 	if err := ofAttempt(ctx, c, o, s.Attempt); err != nil {
 		return err
 	}
-	wanted := runs.Selection{All: s.All, Follow: s.Follow}
+	wanted := runs.Selection{Step: s.Step, All: s.All, Follow: s.Follow}
 	if s.Rank != nil {
 		wanted.Worker = *s.Rank
 	}

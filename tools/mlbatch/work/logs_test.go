@@ -179,10 +179,10 @@ func TestLogsOfARunAreThoseOfItsWorkers(t *testing.T) {
 	if err := work.Logs(t.Context(), c, logOf, objects, work.Selection{Rank: new(1)}, &out); err != nil || out.String() != "a-1/proxy\n" {
 		t.Errorf("got %q, %v", &out, err)
 	}
-	run.Status.Steps = make([]v1alpha1.StepStatus, 1)
-	err = work.Logs(t.Context(), c, logOf, explain.Objects{Run: run}, work.Selection{}, &out)
-	wording.Wanted(t, err, "Run study has steps: use 'mlbatch run logs study --step STEP'")
-	run.Status.Steps = nil
+	err = work.Logs(t.Context(), c, logOf, explain.Objects{Run: run}, work.Selection{Step: "a"}, &out)
+	wording.Wanted(t, err, "Run study has no steps: leave --step out")
+	err = work.Logs(t.Context(), c, logOf, explain.Objects{AppWrapper: &v1beta2.AppWrapper{ObjectMeta: metav1.ObjectMeta{Name: "train"}}}, work.Selection{Step: "a"}, &out)
+	wording.Wanted(t, err, "only a workflow has steps, and train is no Run: leave --step out")
 	err = work.Logs(t.Context(), c, logOf, explain.Objects{Run: run}, work.Selection{Pod: "a-1"}, &out)
 	wording.Wanted(t, err, "the pods of a Run are chosen with --rank: use 'mlbatch logs study --rank N'")
 }
