@@ -69,6 +69,7 @@ func TestExamplesOfSettingsFilesSucceed(t *testing.T) {
 		for _, nodes := range []int64{1, 2} {
 			t.Run(fmt.Sprintf("a script on %d nodes", nodes), func(t *testing.T) { s.submitsScript(ctx, t, cfg, nodes) })
 		}
+		t.Run("an array", func(t *testing.T) { s.submitsAnArray(ctx, t, cfg) })
 		t.Run("a shell", func(t *testing.T) { s.opensAShell(ctx, t) })
 		return ctx
 	}).Feature())
@@ -97,6 +98,33 @@ func (s *story) submitsScript(ctx context.Context, t *testing.T, cfg *envconf.Co
 	}
 	s.submitsJob(ctx, t, cfg, job, name)
 	s.said(ctx, t, name, fmt.Sprintf("hello a b|$(c) 0 %d\n", nodes))
+}
+
+// submitsAnArray submits three numbers. Each of them is itself.
+func (s *story) submitsAnArray(ctx context.Context, t *testing.T, cfg *envconf.Config) {
+	t.Helper()
+	script := filepath.Join(t.TempDir(), "sweep.sh")
+	text := "[ $MLBATCH_ARRAY_INDEX = $((JOB_COMPLETION_INDEX + 5)) ] && echo number $MLBATCH_ARRAY_INDEX of 5 6 7\n"
+	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	settings, err := submit.Settings(nil, append(small, "jobName=sweep", "containerImage="+here.Training.Name), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	array, err := submit.ParseArray("5-7%2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := submit.Program{Script: script, Array: array}.Job("0.0.1", settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.submitsJob(ctx, t, cfg, job, "sweep")
+	s.said(ctx, t, "sweep", " of 5 6 7\n")
+	if pods, err := s.pods(ctx, "sweep"); err != nil || len(pods) != 3 {
+		t.Errorf("%d pods ran (%v)", len(pods), err)
+	}
 }
 
 // opensAShell runs a command in a pod of its own. The exit status is that of the command, and the job is gone after it.

@@ -25,7 +25,7 @@ import (
 // submission has the flags of mlbatch submit.
 type submission struct {
 	files, assignments       []string
-	folder                   string
+	folder, array            string
 	cluster                  access.Cluster
 	namespace                string
 	print                    bool
@@ -49,6 +49,7 @@ func submitCommand(version string) *cobra.Command {
 	flags := cmd.Flags()
 	s.bindSettings(flags)
 	flags.StringVar(&s.folder, "folder", "", "folder with the script and what it imports, at most 512 KiB; without hidden files")
+	flags.StringVar(&s.array, "array", "", "run a script once per number, such as 0-19%4: so many at the same time. MLBATCH_ARRAY_INDEX has the number")
 	flags.BoolVar(&s.print, "print", false, "print the AppWrapper, and ask no cluster")
 	flags.BoolVar(&s.dryRun, "dry-run", false, "run the checks, print the AppWrapper, and submit nothing")
 	flags.BoolVar(&s.wait, "wait", false, "print the job's progress until it ends; fail unless it succeeds")
@@ -112,7 +113,7 @@ func (s submission) job(cmd *cobra.Command, version string, args []string) (subm
 	if err != nil {
 		return submit.Job{}, err
 	}
-	if extension := filepath.Ext(script); extension == ".yaml" || extension == ".yml" {
+	if describes(script) {
 		script, s.files = "", append(s.files, script)
 	}
 	if script == "" && len(s.files) == 0 {
@@ -123,12 +124,33 @@ func (s submission) job(cmd *cobra.Command, version string, args []string) (subm
 		return submit.Job{}, err
 	}
 	if script != "" {
-		return submit.Program{Script: script, Folder: s.folder, Arguments: arguments}.Job(version, settings)
+		return s.program(version, settings, submit.Program{Script: script, Folder: s.folder, Arguments: arguments})
 	}
-	if s.folder != "" || len(arguments) > 0 {
-		return submit.Job{}, errors.New("--folder and arguments belong to a script: name it first")
+	if s.ofScript() || len(arguments) > 0 {
+		return submit.Job{}, errors.New("--folder, --array and arguments belong to a script: name it first")
 	}
 	return submit.New(version, settings)
+}
+
+// describes reports whether a file has settings, and is no script.
+func describes(file string) bool {
+	extension := filepath.Ext(file)
+	return extension == ".yaml" || extension == ".yml"
+}
+
+// ofScript reports whether there are flags that need a script.
+func (s submission) ofScript() bool { return s.folder != "" || s.array != "" }
+
+// program renders the job of a script.
+func (s submission) program(version string, settings map[string]any, p submit.Program) (submit.Job, error) {
+	if s.array != "" {
+		array, err := submit.ParseArray(s.array)
+		if err != nil {
+			return submit.Job{}, err
+		}
+		p.Array = array
+	}
+	return p.Job(version, settings)
 }
 
 // settings are those of files and flags.

@@ -23,6 +23,8 @@ type Program struct {
 	Folder string
 	// Arguments of the script.
 	Arguments []string
+	// Array, if it is not nil, has the numbers with each of which the script runs once.
+	Array *Array
 }
 
 const (
@@ -50,10 +52,18 @@ func (p Program) Job(version string, settings map[string]any) (Job, error) {
 	if _, err := New(version, all); err != nil { // in words about the user's own settings
 		return Job{}, err
 	}
+	if p.Array != nil {
+		if err := p.Array.fits(all); err != nil {
+			return Job{}, err
+		}
+		if _, set := all["retryLimit"]; !set {
+			all["retryLimit"] = int64(0) // the Job tries each number again by itself
+		}
+	}
 	if err := p.start(all, carried); err != nil {
 		return Job{}, err
 	}
-	return render(version, all, carried)
+	return render(version, all, parts{files: carried, array: p.Array})
 }
 
 // free returns an error if settings say what the job runs, or with which kind of job.
@@ -90,6 +100,9 @@ func (p Program) start(settings map[string]any, carried []file) error {
 	settings["extraVolumes"] = append(slices.Clone(volumes), volume(fmt.Sprint(settings["jobName"]), carried))
 	setup = slices.Clone(setup)
 	setup = append(setup, `cd "$(mktemp -d)"`, "cp -rL "+mounted+"/* .")
+	if p.Array != nil {
+		setup = append(setup, p.Array.environment()...)
+	}
 	command := strings.Join(quoted(append([]string{"./" + script}, p.Arguments...)), " ")
 	switch python := path.Ext(script) == ".py"; {
 	case !python:

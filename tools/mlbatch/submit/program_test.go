@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -227,6 +228,46 @@ func TestWhatNoJobCanCarry(t *testing.T) {
 				t.Errorf("got %v, want %s", err, row.says)
 			}
 		})
+	}
+}
+
+func TestAnArrayIsOneIndexedJob(t *testing.T) {
+	script := filepath.Join(write(t, map[string]string{"train.py": ""}), "train.py")
+	for text, want := range map[string]string{"0-19%4": "20 4", "5-7%9": "3 3", "8-8%1": "1 1"} {
+		array, err := ParseArray(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := Program{Script: script, Array: array}.Job("0.0.1", map[string]any{"containerImage": "a", "numGpusPerPod": int64(2), "jobName": "sweep"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := j.In("", "blue"); err != nil {
+			t.Fatal(err)
+		}
+		job := &batchv1.Job{}
+		if err := json.Unmarshal(j.appWrapper.Spec.Components[1].Template.Raw, job); err != nil {
+			t.Fatal(err)
+		}
+		pod, spec := job.Spec.Template.Spec, job.Spec
+		if got := fmt.Sprint(*spec.Completions, *spec.Parallelism); got != want || *spec.CompletionMode != batchv1.IndexedCompletion || *spec.BackoffLimitPerIndex != retriesOfIndex ||
+			pod.RestartPolicy != corev1.RestartPolicyNever || len(pod.Volumes) != 2 || job.Name != "sweep" || job.Kind != "Job" {
+			t.Errorf("%s: %s", text, j.Manifest)
+		}
+		if j.appWrapper.Annotations["workload.codeflare.dev.appwrapper/retryLimit"] != "0" {
+			t.Error("the AppWrapper would run all numbers again")
+		}
+		podSets, err := podSetsOf(j.appWrapper)
+		if err != nil || len(podSets) != 1 || fmt.Sprint(podSets[0].Count) != want[strings.Index(want, " ")+1:] {
+			t.Errorf("%s: quota is for %v, %v", text, podSets, err)
+		}
+		command := strings.NewReplacer("$$", "$", `cd "$(mktemp -d)"`, "", "cp -rL "+mounted+"/* .", "", "torchrun", "echo number $MLBATCH_ARRAY_INDEX of rank").Replace(pod.Containers[0].Command[2])
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
+		cmd.Env = []string{"JOB_COMPLETION_INDEX=2", "PATH=" + os.Getenv("PATH")}
+		out, err := cmd.CombinedOutput()
+		if says := fmt.Sprintf("number %d of rank --nnodes=1 --node_rank=0 --nproc_per_node=2", array.First+2); err != nil || !strings.Contains(string(out), says) {
+			t.Errorf("%s: %v: it prints %s, and not %s", text, err, out, says)
+		}
 	}
 }
 

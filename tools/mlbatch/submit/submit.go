@@ -26,25 +26,41 @@ type Job struct {
 	Manifest   string
 	version    string
 	settings   map[string]any
-	carried    []file
+	parts      parts
 	appWrapper *v1beta2.AppWrapper
+}
+
+// parts are what the generator does not render.
+type parts struct {
+	files []file
+	array *Array
+}
+
+// into adds the parts to a rendered job, and returns its manifest.
+func (p parts) into(aw *v1beta2.AppWrapper) (string, error) {
+	if p.array != nil {
+		if err := p.array.job(aw); err != nil {
+			return "", err
+		}
+	}
+	return withFiles(aw, p.files)
 }
 
 // New renders a job with the given version of the generator.
 func New(version string, settings map[string]any) (Job, error) {
-	return render(version, settings, nil)
+	return render(version, settings, parts{})
 }
 
-func render(version string, settings map[string]any, carried []file) (Job, error) {
+func render(version string, settings map[string]any, more parts) (Job, error) {
 	manifest, err := generator.Render(version, settings)
 	if err != nil {
 		return Job{}, err
 	}
 	aw, err := generator.AppWrapper(manifest)
-	if err == nil && len(carried) > 0 {
-		manifest, err = withFiles(aw, carried)
+	if err == nil && len(more.files) > 0 {
+		manifest, err = more.into(aw)
 	}
-	return Job{Manifest: manifest, version: version, settings: settings, carried: carried, appWrapper: aw}, err
+	return Job{Manifest: manifest, version: version, settings: settings, parts: more, appWrapper: aw}, err
 }
 
 // In sets the namespace of the job and of its manifest: the one in the settings, or else
@@ -59,7 +75,7 @@ func (j *Job) In(flag, current string) error {
 		if namespace != "" {
 			settings := maps.Clone(j.settings)
 			settings["namespace"] = namespace
-			rendered, err := render(j.version, settings, j.carried)
+			rendered, err := render(j.version, settings, j.parts)
 			*j = rendered
 			return err
 		}
