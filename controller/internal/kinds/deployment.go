@@ -14,6 +14,7 @@ import (
 var deployment = Kind{
 	GVK:     schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"},
 	podSets: scaledPodSets,
+	inQueue: withoutSurge,
 
 	knownToKueue: always,
 }

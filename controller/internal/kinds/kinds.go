@@ -63,8 +63,8 @@ type Kind struct {
 	// that only its pods count.
 	verdict func(object map[string]any) Verdict
 
-	// inQueue sets what Kueue demands of a resource in a queue, and what the AppWrapper sees to anyway; nil for a kind of
-	// which it demands nothing.
+	// inQueue sets what a resource in a queue must have: what Kueue demands and the AppWrapper sees to anyway, and that
+	// no pod is made beyond its quota. It is nil for a kind that needs nothing.
 	inQueue func(object map[string]any)
 
 	// derived are the names that its controller makes of the resource's; nil if they cannot be wrong.
@@ -142,7 +142,7 @@ func (k Kind) Known() bool {
 	return k.podSets != nil
 }
 
-// PrepareForQueue sets what Kueue demands of a resource that is created for an AppWrapper in a queue.
+// PrepareForQueue sets what a resource must have that is created for an AppWrapper in a queue.
 func (k Kind) PrepareForQueue(object map[string]any) {
 	if k.inQueue != nil {
 		k.inQueue(object)

@@ -20,6 +20,7 @@ var leaderWorkerSet = Kind{
 	turns: onePath(lwsTemplate+"workerTemplate", OneByOne, func(object map[string]any) bool {
 		return text(object, "spec", "startupPolicy") == "LeaderReady"
 	}),
+	inQueue: withoutSurgingGroups,
 	derived: leaderWorkerSetNames,
 }
 

@@ -171,6 +171,11 @@ func TestPodsThatAreReplaced(t *testing.T) {
 			after: time.Hour + 100*time.Second,
 			want:  waitsFor(50 * time.Second),
 		},
+		"in a rollout the last pod counts that goes, however long it takes": {
+			given: []change{lost, of(0, 0, runs, pending), createdAt(time.Hour + 12*time.Minute), wentAt(time.Hour + 12*time.Minute)},
+			after: time.Hour + 14*time.Minute,
+			want:  waitsFor(3 * time.Minute),
+		},
 		"a Job pauses before it replaces a pod": {
 			given: []change{lost, condition(v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonFoundFailedPods, time.Hour),
 				of(0, 0, runs, broken, broken, broken), endedAt(time.Hour)},
