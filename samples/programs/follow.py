@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prints its conclusion about each AppWrapper of a namespace whenever it changes. See docs/programs.md.
+
+The arguments: what kubectl config view --minify --flatten --raw --output json printed, a namespace, and a file to
+remember conclusions in.
+"""
+import base64, http.client, json, os, ssl, sys, tempfile, time, urllib.request
+
+PHASES = {"": "Waits", "Suspended": "Waits", "Resuming": "Starts", "Running": "Starts", "Resetting": "TriesAgain"}
+COUNTS = ("FailureRetries", "StartupRetries", "Migrations", "Preemptions")
+
+
+def conclude(aw, gone):
+    """A conclusion that has Ended is never taken back."""
+    meta, status = aw["metadata"], aw.get("status", {})
+    reasons = {c["type"]: c["reason"] for c in status.get("conditions", []) if c["status"] == "True"}
+    cause = ([""] + [a["cause"] for a in status.get("lastAttempts", [])])[-1]
+    phase = status.get("phase", "")
+    if "Finished" in reasons:
+        said = reasons["Finished"], cause if reasons["Finished"] == "Failed" else "", True
+    elif gone:
+        said = "Deleted", "", True
+    elif "deletionTimestamp" in meta:
+        said = "BeingDeleted", "", False
+    elif "Deactivated" in reasons:
+        said = "Deactivated", reasons["Deactivated"], False
+    elif "Requeued" in reasons:
+        said = "WaitsAgain", reasons["Requeued"], False
+    elif phase == "Running" and "PodsReady" in reasons:
+        said = "Runs", "", False
+    else:
+        said = PHASES.get(phase, "Unknown"), cause if phase == "Resetting" else "", False
+    conclusion = {"UID": meta["uid"], "Name": meta["name"], "AsOf": meta["resourceVersion"]}
+    conclusion.update(zip(("Is", "Because", "Ended"), said))
+    conclusion.update({c: status.get(c[0].lower() + c[1:], 0) for c in COUNTS})
+    return conclusion
+
+
+class Follower:
+    def __init__(self, config, namespace, file):
+        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+        self.url = cluster["server"] + f"/apis/workload.codeflare.dev/v1beta2/namespaces/{namespace}/appwrappers"
+        self.headers = {"Authorization": "Bearer " + user["token"]} if "token" in user else {}
+        ca = base64.b64decode(cluster["certificate-authority-data"]).decode()
+        self.trust = ssl.create_default_context(cadata=ca)
+        if "client-certificate-data" in user:
+            with tempfile.NamedTemporaryFile() as pair:
+                for part in "client-certificate-data", "client-key-data":
+                    pair.write(base64.b64decode(user[part]) + b"\n")
+                pair.flush()
+                self.trust.load_cert_chain(pair.name)
+        self.file, self.known = file, {}  # by UID. The file keeps it for the time after a restart
+        if os.path.exists(file):
+            with open(file) as f:
+                self.known = json.load(f)
+
+    def see(self, aw, gone):
+        now = conclude(aw, gone)
+        was = self.known.get(now["UID"], {"Ended": False})
+        if not was["Ended"] and now != {**was, "AsOf": now["AsOf"]}:
+            print(json.dumps(now), flush=True)  # a program acts here; after a crash it may do so twice
+            self.known[now["UID"]] = now
+        if gone:
+            self.known.pop(now["UID"], None)
+        with open(self.file + ".new", "w") as f:
+            json.dump(self.known, f)
+        os.replace(self.file + ".new", self.file)
+
+    def follow(self):
+        """Lists, and watches until something is wrong: then it has to list again."""
+        with self.get("") as response:
+            listed = json.load(response)
+        version = listed["metadata"]["resourceVersion"]
+        for aw in listed["items"]:
+            self.see(aw, False)
+        there = {aw["metadata"]["uid"] for aw in listed["items"]}
+        for uid in set(self.known) - there:  # it went while nobody watched
+            was = self.known[uid]
+            counts = {c[0].lower() + c[1:]: was[c] for c in COUNTS}
+            self.see({"metadata": {"uid": uid, "name": was["Name"], "resourceVersion": version}, "status": counts}, True)
+        while True:  # the server ends each watch after a while
+            version = self.watch(version)
+
+    def watch(self, version):
+        query = "?watch=1&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion="
+        with self.get(query + version) as response:
+            for line in response:
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    raise OSError("the version is too old")
+                version = event["object"]["metadata"]["resourceVersion"]
+                if event["type"] != "BOOKMARK":
+                    self.see(event["object"], event["type"] == "DELETED")
+        return version
+
+    def get(self, query):
+        try:
+            request = urllib.request.Request(self.url + query, headers=self.headers)
+            return urllib.request.urlopen(request, timeout=330, context=self.trust)
+        except OSError:
+            time.sleep(1)
+            raise
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1]) as f:
+        follower = Follower(json.load(f), *sys.argv[2:])
+    while True:
+        try:
+            follower.follow()
+        except (OSError, ValueError, http.client.HTTPException) as wrong:
+            print("listing again, because", wrong, file=sys.stderr)
