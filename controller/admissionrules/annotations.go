@@ -29,8 +29,8 @@ func validateAnnotations(annotations map[string]string) field.ErrorList {
 }
 
 // WarningsOnCreate are about annotations of ours that have no effect, most likely because they
-// are misspelt, about claims that a retry deletes, and about components that may remove
-// themselves before the controller has seen their result.
+// are misspelt, about claims that a retry deletes, about components that may remove themselves
+// before the controller has seen their result, and about those that never end beside others.
 func WarningsOnCreate(aw *v1beta2.AppWrapper) []string {
 	return Decode(aw).WarningsOnCreate()
 }
@@ -49,7 +49,7 @@ func (d Decoded) WarningsOnCreate() []string {
 			warnings = append(warnings, unknownAnnotations(podSet.Annotations, at, podSetAnnotations)...)
 		}
 	}
-	return append(append(warnings, d.wrappedClaims()...), d.timesToLive()...)
+	return slices.Concat(warnings, d.wrappedClaims(), d.timesToLive(), d.endless())
 }
 
 func misplaced(annotations map[string]string, path *field.Path) []string {

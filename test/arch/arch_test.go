@@ -120,7 +120,7 @@ var arrows = map[string][]string{
 	"tools/mlbatch/parts":           {"setup"},
 	"tools/mlbatch/quota":           {"controller/api/v1beta2", "controller/nodesigns"},
 	"tools/mlbatch/images":          {"setup", "tools/mlbatch/parts", "tools/mlbatch/printing"},
-	"tools/mlbatch/answers/explain": {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/quotareason", "tools/mlbatch/quota"},
+	"tools/mlbatch/answers/explain": {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "controller/quotareason", "tools/mlbatch/quota"},
 	"tools/mlbatch/clusterstate":    {"controller/api/v1beta2", "controller/nodesigns", "tools/mlbatch/parts", "tools/mlbatch/printing", "tools/mlbatch/answers/top", "tools/mlbatch/answers/usage"},
 	"tools/mlbatch/podexec":         {"tools/mlbatch/printing"},
 	"tools/mlbatch/podlogs":         {"controller/api/codeflare/v1alpha1", "tools/mlbatch/printing"},

@@ -16,7 +16,8 @@ var deployment = Kind{
 	podSets: scaledPodSets,
 	inQueue: withoutSurge,
 
-	knownToKueue: always,
+	knownToKueue:  always,
+	neverSucceeds: always,
 }
 
 // scaledPodSets finds the pod set of a kind with spec.replicas and spec.template.

@@ -83,6 +83,9 @@ type Kind struct {
 	// its pods do.
 	ended func(object map[string]any) Ended
 
+	// neverSucceeds tells whether a resource runs until it is deleted, or fails; nil for a kind that can succeed.
+	neverSucceeds func(object map[string]any) bool
+
 	// final: once a resource of this kind has succeeded, its controller makes no pods.
 	final bool
 }
@@ -158,6 +161,23 @@ func (k Kind) HasVerdict() bool {
 // SuccessIsFinal tells that nothing makes pods for a resource of this kind that has succeeded, or ever.
 func (k Kind) SuccessIsFinal() bool {
 	return k.final || k.MakesNoPods()
+}
+
+// NeverSucceeds tells that a resource has pods and is known to run until it is deleted, or fails.
+func (k Kind) NeverSucceeds(template *unstructured.Unstructured) bool {
+	return k.neverSucceeds != nil && k.neverSucceeds(template.Object) && k.makesPods(template)
+}
+
+// CanSucceed tells that a resource has pods and is known to end when their work is done.
+func (k Kind) CanSucceed(template *unstructured.Unstructured) bool {
+	return k.makesPods(template) && !k.NeverSucceeds(template)
+}
+
+func (k Kind) makesPods(template *unstructured.Unstructured) bool {
+	podSets, err := k.InferPodSets(template)
+	return err == nil && slices.ContainsFunc(podSets, func(p v1beta2.AppWrapperPodSet) bool {
+		return p.Replicas == nil || *p.Replicas > 0
+	})
 }
 
 // Verdict is what the resource reports about its progress.

@@ -22,6 +22,8 @@ var leaderWorkerSet = Kind{
 	}),
 	inQueue: withoutSurgingGroups,
 	derived: leaderWorkerSetNames,
+
+	neverSucceeds: always,
 }
 
 // leaderWorkerSetNames: it has a StatefulSet of the leaders, and one for the workers of each leader. Its own name

@@ -21,6 +21,11 @@ var pod = Kind{
 	knownToKueue: always,
 	verdict:      podVerdict,
 	finalReason:  statusReason(deadlineExceeded),
+
+	neverSucceeds: func(object map[string]any) bool {
+		policy := text(object, "spec", "restartPolicy")
+		return policy == "" || policy == "Always" // the API server's default
+	},
 }
 
 func podVerdict(object map[string]any) Verdict {

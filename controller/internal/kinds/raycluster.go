@@ -24,6 +24,8 @@ var rayCluster = Kind{
 	formerly:     rayPodSets("template.spec", rayReplicas, "spec"),
 	knownToKueue: oneHostEach("spec"),
 	suspended:    raySuspended("spec"),
+
+	neverSucceeds: always,
 }
 
 // rayPodSets finds the pod sets of the cluster spec in these fields, to which path leads. The

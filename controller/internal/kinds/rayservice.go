@@ -16,6 +16,8 @@ var rayService = Kind{
 	verdict:     rayServiceVerdict,
 	finalReason: finalReasons([]string{"Ready"}, validationFailed),
 	suspended:   raySuspended("spec.rayClusterConfig"),
+
+	neverSucceeds: always,
 }
 
 // rayServiceVerdict fails only services that KubeRay has given up. KubeRay recovers a service

@@ -10,4 +10,6 @@ import "k8s.io/apimachinery/pkg/runtime/schema"
 var replicaSet = Kind{
 	GVK:     schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"},
 	podSets: scaledPodSets,
+
+	neverSucceeds: always,
 }

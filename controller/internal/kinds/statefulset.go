@@ -14,8 +14,9 @@ var statefulSet = Kind{
 		return text(object, "spec", "podManagementPolicy") != "Parallel"
 	}),
 
-	knownToKueue: always,
-	derived:      statefulSetNames,
+	knownToKueue:  always,
+	neverSucceeds: always,
+	derived:       statefulSetNames,
 }
 
 // revision is what a StatefulSet adds to its name for a label of its pods: a number of up to 10 digits, in letters.

@@ -181,6 +181,7 @@ var Catalogue = []Entry{
 	{"SurplusPods", "it has more pods or devices than it declares, beyond its quota", "correct the pod sets", "condition SurplusPods of the AppWrapper"},
 	{"PodNotReady", "a pod does not run yet, or is not ready, and nothing says why", "wait; if it stays so, look at its log with 'mlbatch logs', and at 'kubectl describe pod'", "condition Ready and phase of the pod, and its last warning"},
 	{"EndNotSeen", "all its pods have ended, and it is not done: the operator of a wrapped resource has not seen the end", "look at the status and the events of the resource; ask an administrator whether its operator is running", "phase of the AppWrapper and of the pods"},
+	{"NeverEnds", "a component runs until it is deleted, beside one that ends: the work does not succeed when the others have, and keeps its quota", "delete it when the others have ended, or use a kind that ends, such as a Job (for a Pod, restartPolicy Never)", "spec.components of the AppWrapper"},
 	{"PodsNotReady", "not all its pods are ready", "look at its pods; it is started again if they take too long", "condition PodsReady of the AppWrapper"},
 }
 

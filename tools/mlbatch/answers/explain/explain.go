@@ -143,6 +143,7 @@ var rules = []rule{
 	refused,
 	schedulers, pods, room, operators,
 	notReady, unhealthy,
+	neverEnds,
 }
 
 // general are causes that add nothing to another one.
