@@ -865,35 +865,3 @@ func annotated(object, annotations string) string {
 func ownedCluster(metadata string) string {
 	return `{apiVersion: ray.io/v1, kind: RayCluster, metadata: {name: r, ` + metadata + `, ownerReferences: [{kind: RayService, name: s, controller: true}]}, spec: {n: 1}}`
 }
-
-// matches reports whether a policy is asked about a request at all.
-func matches(policy string, r request) bool {
-	has := func(kinds ...string) bool {
-		for _, k := range kinds {
-			if strings.Contains(r.object+r.old, "kind: "+k+",") {
-				return true
-			}
-		}
-		return false
-	}
-	switch policy {
-	case "mlbatch-wrapped": // its binding asks for the label
-		return r.labels["mlbatch-appwrappers-only"] == "true" && !has("AppWrapper", "Service", "Secret", "ConfigMap") && r.operation != admission.Delete
-	case "mlbatch-lifecycle":
-		return !has("Service", "Secret") || r.operation == admission.Update
-	case "mlbatch-pod-security":
-		return has("Pod", "PyTorchJob", "RayCluster", "RayJob") && r.operation != admission.Delete
-	case "mlbatch-growth":
-		return has("PyTorchJob", "RayCluster", "RayJob", "PodGroup") && r.operation != admission.Delete
-	case "mlbatch-priorities":
-		return has("PyTorchJob", "RayCluster", "RayJob") && r.operation != admission.Delete
-	case "mlbatch-labels", "mlbatch-placement":
-		return !has("AppWrapper", "Service", "Secret") && r.operation != admission.Delete
-	case "mlbatch-exposure":
-		return has("Service", "Secret", "RayCluster", "RayJob", "RayService") && r.operation != admission.Delete
-	}
-	if policy == "mlbatch-started" {
-		return r.operation == admission.Update && !has("ConfigMap", "Service", "Secret")
-	}
-	return r.operation != admission.Delete
-}
