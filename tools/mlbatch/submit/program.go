@@ -110,6 +110,9 @@ func (p Program) start(settings map[string]any, carried []file) error {
 	case single(settings):
 		// What torchrun would set, for an image without it. Its traceback comes without torchrun's own.
 		setup = append(setup, "export LOCAL_RANK=0 LOCAL_WORLD_SIZE=1", "exec python3 "+command)
+	case fmt.Sprint(settings["numGpusPerPod"]) == "0" || settings["numGpusPerPod"] == nil:
+		// The training operator would have torchrun start one per CPU of the node.
+		settings["mainProgram"] = "--nproc_per_node=1 " + command
 	default:
 		settings["mainProgram"] = command
 	}

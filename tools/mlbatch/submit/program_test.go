@@ -58,7 +58,7 @@ func TestAScriptRunsInACopyOfItsFolder(t *testing.T) {
 		"one process of Python":   {script: "my train.py", want: "python3 ./my train.py in my train.py with 0:"},
 		"Python without any GPU":  {script: "my train.py", settings: map[string]any{"numGpusPerPod": int64(0)}, want: "python3 ./my train.py in my train.py with 0:"},
 		"Python on several GPUs":  {script: "my train.py", settings: map[string]any{"numGpusPerPod": int64(2)}, want: "torchrun --nnodes=1 --node_rank=0 --nproc_per_node=2 --rdzv_id=101 --rdzv_endpoint=m:1 ./my train.py in my train.py with :"},
-		"Python on several nodes": {script: "my train.py", settings: map[string]any{"numPods": int64(3)}, want: "torchrun --nnodes=1 --node_rank=0 --rdzv_id=101 --rdzv_endpoint=m:1 ./my train.py in my train.py with :"},
+		"Python on several nodes": {script: "my train.py", settings: map[string]any{"numPods": int64(3)}, want: "torchrun --nnodes=1 --node_rank=0 --rdzv_id=101 --rdzv_endpoint=m:1 --nproc_per_node=1 ./my train.py in my train.py with :"},
 		"after setup commands":    {script: "go.sh", settings: map[string]any{"setupCommands": []any{"echo first"}}, want: "first\ngo.sh in go.sh with :"},
 	} {
 		t.Run(name, func(t *testing.T) {
