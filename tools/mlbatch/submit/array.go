@@ -53,8 +53,8 @@ func (a Array) count() int64 { return a.Last - a.First + 1 }
 
 // fits returns an error if settings do not describe a job of one pod.
 func (a Array) fits(settings map[string]any) error {
-	if pods, set := settings["numPods"]; set && fmt.Sprint(pods) != "1" {
-		return fmt.Errorf("each number of an array has one pod, and not %v: remove numPods", pods)
+	if pods := amount(settings, "numPods", 1); pods != 1 {
+		return fmt.Errorf("each number of an array has one pod, and not %d: remove numPods", pods)
 	}
 	return nil
 }

@@ -26,6 +26,8 @@ import (
 const (
 	mostBytes = 512 << 10
 	mostFiles = 200
+	// Quotes and control characters take two to six bytes in JSON.
+	mostWritten = 1 << 20
 )
 
 // file is a file that a job carries.
@@ -46,6 +48,9 @@ func (p Program) carry() ([]file, error) {
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a file: name the script that runs", p.Script)
+	}
+	if leftOut(filepath.Base(p.Script)) {
+		return nil, fmt.Errorf("%s would stay behind: a job carries no hidden files, __pycache__ and *.pyc: rename it", p.Script)
 	}
 	if p.Folder != "" {
 		return p.carryFolder()
@@ -72,7 +77,7 @@ func (p Program) carryFolder() ([]file, error) {
 			return l.files, nil
 		}
 	}
-	return nil, fmt.Errorf("%s is hidden, and a job carries no hidden files: rename it", p.Script)
+	return nil, fmt.Errorf("%s is in a folder that stays behind: a job carries no hidden folders and no __pycache__: rename it", p.Script)
 }
 
 // load is what a job carries of a folder.
@@ -174,6 +179,10 @@ func withFiles(aw *v1beta2.AppWrapper, files []file) (string, error) {
 	raw, err := json.Marshal(object)
 	if err != nil {
 		return "", fmt.Errorf("cannot write the program into the job: %w", err)
+	}
+	if len(raw) > mostWritten {
+		return "", fmt.Errorf("what %s carries has %d KiB when it is written as JSON, and a job has room for %d: carry less, or clone the code with git "+
+			"(setting setupCommands)", aw.Name, len(raw)>>10, mostWritten>>10)
 	}
 	component := v1beta2.AppWrapperComponent{Template: runtime.RawExtension{Raw: raw}}
 	aw.Spec.Components = slices.Insert(aw.Spec.Components, 0, component)

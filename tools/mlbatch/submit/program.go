@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/rand"
@@ -76,10 +77,19 @@ func free(settings map[string]any, because string) error {
 	return nil
 }
 
+// amount is a setting that is an integer. A settings file has floating-point numbers, a flag has integers.
+func amount(settings map[string]any, name string, absent int64) int64 {
+	number, err := strconv.ParseInt(fmt.Sprint(settings[name]), 10, 64)
+	if err != nil { // it is absent: the chart's schema refuses everything else
+		return absent
+	}
+	return number
+}
+
 // enough sets CPUs and memory that a script with so many GPUs will hardly do without.
 func enough(settings map[string]any) {
 	cpus, memory := int64(1), int64(4)
-	if gpus, ok := settings["numGpusPerPod"].(int64); ok && gpus > 0 {
+	if gpus := amount(settings, "numGpusPerPod", 0); gpus > 0 {
 		cpus, memory = 4*gpus, 16*gpus
 	}
 	for name, value := range map[string]any{"numCpusPerPod": cpus, "totalMemoryPerPod": fmt.Sprintf("%dGi", memory)} {
@@ -110,7 +120,7 @@ func (p Program) start(settings map[string]any, carried []file) error {
 	case single(settings):
 		// What torchrun would set, for an image without it. Its traceback comes without torchrun's own.
 		setup = append(setup, "export LOCAL_RANK=0 LOCAL_WORLD_SIZE=1", "exec python3 "+command)
-	case fmt.Sprint(settings["numGpusPerPod"]) == "0" || settings["numGpusPerPod"] == nil:
+	case amount(settings, "numGpusPerPod", 0) == 0:
 		// The training operator would have torchrun start one per CPU of the node.
 		settings["mainProgram"] = "--nproc_per_node=1 " + command
 	default:
@@ -122,12 +132,7 @@ func (p Program) start(settings map[string]any, carried []file) error {
 
 // single reports whether the job is one process: one pod with at most one GPU.
 func single(settings map[string]any) bool {
-	for _, number := range []string{"numPods", "numGpusPerPod"} {
-		if value, set := settings[number]; set && fmt.Sprint(value) != "1" && fmt.Sprint(value) != "0" {
-			return false
-		}
-	}
-	return true
+	return amount(settings, "numPods", 1) == 1 && amount(settings, "numGpusPerPod", 0) <= 1
 }
 
 var (

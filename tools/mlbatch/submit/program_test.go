@@ -188,7 +188,7 @@ func TestWhatAJobCarries(t *testing.T) {
 
 func TestWhatNoJobCanCarry(t *testing.T) {
 	folder := write(t, map[string]string{
-		"train.py": "", "other/.x.py": "", "big/train.py": "", "big/data": strings.Repeat("x", mostBytes+1), "linked/train.py": "", "linked/data": "->/etc/passwd",
+		"train.py": "", "other/.x.py": "", "other/x.pyc": "", "other/.h/x.py": "", "control": strings.Repeat("\x01", 400<<10), "big/train.py": "", "big/data": strings.Repeat("x", mostBytes+1), "linked/train.py": "", "linked/data": "->/etc/passwd",
 		"other/x.py": "", "loose": "->train.py",
 	})
 	many := map[string]string{"train.py": ""}
@@ -207,7 +207,11 @@ func TestWhatNoJobCanCarry(t *testing.T) {
 		"a device":                {p: Program{Script: "/dev/null"}, says: "/dev/null is not a file: name the script that runs"},
 		"outside its folder":      {p: Program{Script: at("train.py"), Folder: at("other")}, says: at("train.py") + " is not in the folder " + at("other") + ": name a folder that has it"},
 		"no folder":               {p: Program{Script: at("train.py"), Folder: at("train.py")}, says: at("train.py") + " is not a folder: name one that has the script"},
-		"a hidden script":         {p: Program{Script: at("other/.x.py"), Folder: at("other")}, says: at("other/.x.py") + " is hidden, and a job carries no hidden files: rename it"},
+		"a hidden script":         {p: Program{Script: at("other/.x.py"), Folder: at("other")}, says: at("other/.x.py") + " would stay behind: a job carries no hidden files"},
+		"a hidden script alone":   {p: Program{Script: at("other/.x.py")}, says: at("other/.x.py") + " would stay behind"},
+		"a compiled script":       {p: Program{Script: at("other/x.pyc")}, says: at("other/x.pyc") + " would stay behind"},
+		"in a hidden folder":      {p: Program{Script: at("other/.h/x.py"), Folder: at("other")}, says: at("other/.h/x.py") + " is in a folder that stays behind"},
+		"larger when written":     {p: Program{Script: at("control")}, settings: map[string]any{"containerImage": "a", "jobName": "train"}, says: "what train carries has 2400 KiB when it is written as JSON, and a job has room for 1024"},
 		"too large":               {p: Program{Script: at("big/data")}, says: at("big/data") + " has 512 KiB, and a job carries at most 512 KiB in all: put data on a volume"},
 		"too large with others":   {p: Program{Script: at("big/train.py"), Folder: at("big")}, says: at("big/data") + " has 512 KiB, and a job carries at most"},
 		"a link":                  {p: Program{Script: at("linked/train.py"), Folder: at("linked")}, says: at("linked/data") + " is a link or a device, and a job carries only files: replace it by a file, or move it out of " + at("linked")},
@@ -273,7 +277,7 @@ func TestAnArrayIsOneIndexedJob(t *testing.T) {
 
 func TestAScriptGivesItsJobAName(t *testing.T) {
 	for script, want := range map[string]string{
-		"train.py": "train", "My_Script v2.py": "my-script-v2", "2024.py": "job-2024", "äöü.py": "job", ".py": "job",
+		"train.py": "train", "My_Script v2.py": "my-script-v2", "2024.py": "job-2024", "äöü.py": "job",
 		strings.Repeat("a", 43) + "_bcd.sh": strings.Repeat("a", 43), "--.py": "job", "run": "run",
 	} {
 		j, err := Program{Script: filepath.Join(write(t, map[string]string{script: ""}), script)}.Job("0.0.1", image)
@@ -293,6 +297,7 @@ func TestAScriptHasEnough(t *testing.T) {
 	for want, settings := range map[string]map[string]any{
 		"1 4Gi":   {},
 		"8 32Gi":  {"numGpusPerPod": int64(2)},
+		"12 48Gi": {"numGpusPerPod": 3.0}, // as a settings file has it
 		"3 5Gi":   {"numGpusPerPod": int64(2), "numCpusPerPod": int64(3), "totalMemoryPerPod": "5Gi"},
 		"1 900Mi": {"totalMemoryPerPod": "900Mi"},
 	} {

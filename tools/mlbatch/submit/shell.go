@@ -18,8 +18,8 @@ func Shell(version string, settings map[string]any, idle time.Duration) (Job, er
 	if err := free(all, "a shell runs no program"); err != nil {
 		return Job{}, err
 	}
-	if pods, set := all["numPods"]; set && fmt.Sprint(pods) != "1" {
-		return Job{}, fmt.Errorf("a shell has one pod, and not %v: remove numPods", pods)
+	if pods := amount(all, "numPods", 1); pods != 1 {
+		return Job{}, fmt.Errorf("a shell has one pod, and not %d: remove numPods", pods)
 	}
 	if name, _ := all["jobName"].(string); name == "" {
 		all["jobName"] = "shell-" + rand.String(5)
