@@ -101,7 +101,10 @@ func entrance(ctx context.Context, c client.WithWatch, job submit.Job, progress 
 		}
 		select {
 		case err := <-ended:
-			return corev1.Pod{}, cmp.Or(err, errors.New("the job has ended: somebody waited too long to enter it"))
+			if errors.Is(err, submit.ErrInterrupted) { // here the job does not continue
+				err = errors.New("interrupted before the shell opened")
+			}
+			return corev1.Pod{}, cmp.Or(err, errors.New("the job has ended before the shell opened: raise --idle, or see its setup commands"))
 		case <-time.After(time.Second):
 		}
 	}

@@ -70,7 +70,7 @@ func (s *submission) bindSettings(flags *pflag.FlagSet) {
 
 // shorthands are flags for settings. They override files and --set.
 var shorthands = []struct{ name, setting, usage string }{
-	{"name", "jobName", "name of the job (default: that of the script, and five random characters)"},
+	{"name", "jobName", "name of the job (default: the script's name and five random characters)"},
 	{"image", "containerImage", "image of the containers"},
 	{"gpus", "numGpusPerPod", "GPUs of each node (default 0)"},
 	{"nodes", "numPods", "number of nodes (default 1)"},

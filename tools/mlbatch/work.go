@@ -120,8 +120,8 @@ func logsOfWorkCommand() *cobra.Command {
 		Use:   "logs NAME",
 		Short: "Print the log of one pod of an AppWrapper, a Run or a job, or of all",
 		Long: "Print the log of the only pod, or of the one with rank 0: the master of a PyTorchJob, or the first of an indexed\n" +
-			"Job; of a Run of api ray, that of the submitter, which follows the program's, or else of the head. --rank and --pod\n" +
-			"choose another one. Logs are there as long as the pods are: of an attempt that has failed, until its pods are gone.",
+			"Job. A Run of api ray has the log of its submitter, which follows the program, or else of its head. --rank and --pod\n" +
+			"choose another pod. Logs are there as long as the pods are: of an attempt that has failed, until its pods are gone.",
 	}, &where, func(cmd *cobra.Command, c client.WithWatch, found explain.Objects) error {
 		if cmd.Flags().Changed("rank") {
 			wanted.Rank = &rank

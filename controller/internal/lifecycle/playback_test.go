@@ -27,7 +27,7 @@ type playback struct {
 
 	lives   []*played
 	version int
-	log     []happened // that of version n is at n-1
+	log     []happened // version n is at n-1
 	caught  int        // the version that the client has
 }
 

@@ -32,7 +32,7 @@ type Item struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Queue     string `json:"queue,omitempty"`
-	// State is the phase of an AppWrapper. That of a bare job is Waiting, Admitted, Succeeded, Failed or Ended.
+	// State is the phase of an AppWrapper. A bare job is Waiting, Admitted, Succeeded, Failed or Ended.
 	State string `json:"state"`
 	// Reason is the first cause of 'mlbatch why', if it says more than the state.
 	Reason explain.Code `json:"reason,omitempty"`
