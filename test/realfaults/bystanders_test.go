@@ -5,11 +5,13 @@
 package realfaults_test
 
 import (
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
@@ -39,7 +41,7 @@ func (r *room) gather() *crowd {
 			c.uids[pod.Name] = pod.UID
 		}
 	}
-	r.order(pauses.itsPods()[0], "kill $steps; touch -d '+2 hours' /tmp/progress")
+	r.order(pauses.itsPods()[0], "rm /tmp/steps; wait $steps; touch -d '+2 hours' /tmp/progress")
 	return c
 }
 
@@ -56,10 +58,23 @@ func (c *crowd) isUntouched(after string) {
 		}
 		for _, pod := range pods {
 			if c.uids[pod.Name] != pod.UID || pod.Status.Phase != corev1.PodRunning || pod.Status.ContainerStatuses[0].RestartCount > 0 || !pod.Status.ContainerStatuses[0].Ready {
-				w.Errorf("after %q, pod %s is another, or its program: %+v", after, pod.Name, pod.Status)
+				w.Errorf("after %q, pod %s is another, or its program, or is not ready; %s", after, pod.Name, w.eventsOf(pod))
 			}
 		}
 	}
+}
+
+// eventsOf is what the kubelet and others reported of a pod, such as why a probe failed.
+func (w *work) eventsOf(pod corev1.Pod) string {
+	events := &corev1.EventList{}
+	w.Must(w.admin.List(w.Context(), events, client.InNamespace(pod.Namespace)))
+	text := fmt.Sprintf("its UID is %s, and its phase %s", pod.UID, pod.Status.Phase)
+	for _, e := range events.Items {
+		if e.InvolvedObject.Name == pod.Name {
+			text += fmt.Sprintf("; %s %s: %s", e.LastTimestamp.Format(time.TimeOnly), e.Reason, e.Message)
+		}
+	}
+	return text
 }
 
 func wasTouched(aw *workload.AppWrapper) bool {

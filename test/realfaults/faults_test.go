@@ -26,7 +26,7 @@ var ofPrograms = []fault{
 		ended: "OOMKilled 137", cause: "FailedComponent", retries: 1, loses: ledger.LostToFailure},
 	{sentence: "a program fills its disk", work: work{edit: littleDisk}, order: "head -c 64M /dev/zero >/tmp/full",
 		ended: "Evicted", cause: "FailedComponent", retries: 1, loses: ledger.LostToFailure},
-	{sentence: "one of two ranks makes no step any more", work: work{trains: true, pods: 2}, order: "kill $steps",
+	{sentence: "one of two ranks makes no step any more", work: work{trains: true, pods: 2}, order: "rm /tmp/steps",
 		cause: workload.ReasonNoProgress, retries: 1, loses: ledger.LostToHang},
 	{sentence: "a start that is deadlocked", work: deadlocks, early: true, cause: workload.ReasonNoProgress, retries: 1, loses: ledger.LostToHang, help: start},
 	{sentence: "an image that never comes", work: lacksImage, early: true, cause: workload.ReasonInsufficientPodsReady, retries: 1, help: bringImage},
