@@ -6,6 +6,7 @@ package same_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -73,12 +74,13 @@ func (w *world) compare(c corpus.Case, attempt int) *result {
 	ctx := w.t.Context()
 	name := fmt.Sprintf("%s-%d", c.Name, attempt)
 	r.bare, r.wrapped = w.open("b-"+name), w.open("w-"+name)
-	bare, wrapped := c.Object.DeepCopy(), w.wrap(c.Object.DeepCopy(), "w-"+name)
-	bare.SetNamespace("b-" + name)
-	if err := w.prepare(ctx, "b-"+name, "w-"+name); err != nil {
+	bare, inside := c.Object.DeepCopy(), c.Object.DeepCopy()
+	if err := errors.Join(w.prepare(ctx, "b-"+name, "w-"+name), w.keepApart(ctx, c, bare, "b-"+name), w.keepApart(ctx, c, inside, "w-"+name)); err != nil {
 		r.Differences = []string{err.Error()}
 		return r
 	}
+	bare.SetNamespace("b-" + name)
+	wrapped := w.wrap(inside, "w-"+name)
 	r.Refusal, r.bareRefusal = w.create(ctx, wrapped), w.create(ctx, bare)
 	switch {
 	case r.Refusal != "":

@@ -23,7 +23,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
-// disturb does once what a text says, as soon as a pod is as it says: "delete ended SLOT", "drain ready SLOT".
+// disturb does once what a text says, as soon as a pod is as it says: "delete ended SLOT", "drain ready SLOT",
+// "lose ready SLOT".
 func (w *world) disturb(ctx context.Context, text, namespace string) {
 	words := strings.Fields(text)
 	if len(words) != 3 {
@@ -83,6 +84,8 @@ func (w *world) act(ctx context.Context, what string, pod *corev1.Pod) error {
 		return w.deletePod(ctx, pod)
 	case what == "drain":
 		return w.drain(ctx, pod)
+	case what == "lose":
+		return w.nodes.Lose(ctx, pod)
 	}
 	return fmt.Errorf("nobody can %s", what)
 }

@@ -5,6 +5,7 @@ package corpus
 import (
 	_ "embed" // the objects
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -26,5 +27,9 @@ func Disturbed() (all []Case, err error) {
 
 // Moves reports whether the disturbance takes pods that run, so that what controls them has to make others.
 func (c Case) Moves() bool {
-	return strings.HasPrefix(c.Disturb, "delete ready") || strings.HasPrefix(c.Disturb, "drain ready")
+	action, at, _ := strings.Cut(c.Disturb, " ")
+	return strings.HasPrefix(at, "ready") && slices.Contains([]string{"delete", "drain", "lose"}, action)
 }
+
+// Loses reports whether a node is lost.
+func (c Case) Loses() bool { return strings.HasPrefix(c.Disturb, "lose ") }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,6 +34,9 @@ type Nodes struct {
 	// starts counts by namespace and slot; busy counts by namespace the pods whose moment will end.
 	starts map[string]int
 	busy   map[string]int
+	// lost are the nodes whose machines are gone; missed are pods that were there, until their objects are gone.
+	lost   map[string]bool
+	missed map[types.UID]bool
 }
 
 // Label is on all simulated nodes.
@@ -40,9 +44,9 @@ const Label = "localcluster.mlbatch.dev/simulated"
 
 // Start registers so many nodes, and runs their pods until the context ends.
 func Start(ctx context.Context, api kubernetes.Interface, count int) (*Nodes, error) {
-	n := &Nodes{api: api, lives: map[types.UID]chan *corev1.Pod{}, starts: map[string]int{}, busy: map[string]int{}}
+	n := &Nodes{api: api, lives: map[types.UID]chan *corev1.Pod{}, starts: map[string]int{}, busy: map[string]int{}, lost: map[string]bool{}, missed: map[types.UID]bool{}}
 	for i := range count {
-		if err := n.register(ctx, fmt.Sprintf("play-%d", i)); err != nil {
+		if err := n.Register(ctx, fmt.Sprintf("%s%d", prefix, i), nil); err != nil {
 			return nil, err
 		}
 	}
@@ -50,7 +54,11 @@ func Start(ctx context.Context, api kubernetes.Interface, count int) (*Nodes, er
 	return n, nil
 }
 
-func (n *Nodes) register(ctx context.Context, name string) error {
+// prefix is of the names of all simulated nodes.
+const prefix = "play-"
+
+// Register adds a node. Only pods that name its owner, a label and a taint, come there; nil for everybody's.
+func (n *Nodes) Register(ctx context.Context, name string, owner *corev1.Taint) error {
 	all := corev1.ResourceList{"cpu": resource.MustParse("64"), "memory": resource.MustParse("512Gi"), "pods": resource.MustParse("110"), "nvidia.com/gpu": resource.MustParse("8"), "ephemeral-storage": resource.MustParse("1Ti")}
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
@@ -59,6 +67,9 @@ func (n *Nodes) register(ctx context.Context, name string) error {
 		Status: corev1.NodeStatus{Capacity: all, Allocatable: all, Conditions: []corev1.NodeCondition{{
 			Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
 		}}},
+	}
+	if owner != nil {
+		node.Labels[owner.Key], node.Spec.Taints = owner.Value, []corev1.Taint{*owner}
 	}
 	if _, err := n.api.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("cannot register node %s: %w", name, err)
@@ -109,6 +120,10 @@ func (n *Nodes) See(ctx context.Context, pod *corev1.Pod, gone bool) {
 	case gone && known:
 		close(life)
 		delete(n.lives, pod.UID)
+		if n.missed[pod.UID] {
+			n.busy[pod.Namespace]--
+			delete(n.missed, pod.UID)
+		}
 	case gone:
 	case known:
 		select {
@@ -123,7 +138,7 @@ func (n *Nodes) See(ctx context.Context, pod *corev1.Pod, gone bool) {
 	}
 }
 
-func isOurs(node string) bool { return len(node) > 5 && node[:5] == "play-" }
+func isOurs(node string) bool { return strings.HasPrefix(node, prefix) }
 
 // Busy reports whether something will happen to a pod of a namespace without anybody's doing.
 func (n *Nodes) Busy(namespace string) bool {
@@ -154,6 +169,9 @@ func (n *Nodes) live(ctx context.Context, pod *corev1.Pod, changes <-chan *corev
 
 // save writes the status of a pod.
 func (n *Nodes) save(ctx context.Context, pod *corev1.Pod, status corev1.PodStatus) error {
+	if n.isLost(pod.Spec.NodeName) {
+		return nil
+	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
 	if err != nil {
 		return err
@@ -164,6 +182,9 @@ func (n *Nodes) save(ctx context.Context, pod *corev1.Pod, status corev1.PodStat
 
 // remove removes the object of a pod whose containers have ended.
 func (n *Nodes) remove(ctx context.Context, pod *corev1.Pod) error {
+	if n.isLost(pod.Spec.NodeName) {
+		return nil
+	}
 	now := metav1.NewDeleteOptions(0)
 	now.Preconditions = metav1.NewUIDPreconditions(string(pod.UID))
 	return ignoreGone(n.api.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, *now))
