@@ -22,6 +22,14 @@ func (n *Nodes) Lose(ctx context.Context, pod *corev1.Pod) error {
 	return ignoreGone(n.api.CoreV1().Nodes().Delete(ctx, pod.Spec.NodeName, metav1.DeleteOptions{}))
 }
 
+// unmiss takes note that a pod is gone; it is called with the lock.
+func (n *Nodes) unmiss(pod *corev1.Pod) {
+	if n.missed[pod.UID] {
+		n.busy[pod.Namespace]--
+		delete(n.missed, pod.UID)
+	}
+}
+
 func (n *Nodes) isLost(node string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -120,10 +120,7 @@ func (n *Nodes) See(ctx context.Context, pod *corev1.Pod, gone bool) {
 	case gone && known:
 		close(life)
 		delete(n.lives, pod.UID)
-		if n.missed[pod.UID] {
-			n.busy[pod.Namespace]--
-			delete(n.missed, pod.UID)
-		}
+		n.unmiss(pod)
 	case gone:
 	case known:
 		select {
