@@ -42,12 +42,16 @@ const (
 
 // graces are shorter than by default, so that what they end is ended within a run; longer on a machine that is busy.
 func graces() map[string]string {
-	return map[string]string{
-		workload.RetryLimitAnnotation:                   "0",
+	all := map[string]string{
 		workload.AdmissionGracePeriodDurationAnnotation: patience.For(30 * time.Second).String(),
 		workload.WarmupGracePeriodDurationAnnotation:    patience.For(45 * time.Second).String(),
 		workload.FailureGracePeriodDurationAnnotation:   patience.For(20 * time.Second).String(),
+		workload.RetryPausePeriodDurationAnnotation:     "5s",
 	}
+	if !*retries {
+		all[workload.RetryLimitAnnotation] = "0"
+	}
+	return all
 }
 
 // result is what came of an object.
@@ -163,7 +167,10 @@ func (w *world) both(ctx context.Context, c corpus.Case, r *result, bare, wrappe
 	delete(w.records, wrapped)
 	a, b := r.bare.Summary(r.bare.Bare()), r.wrapped.Summary(r.wrapped.Wrapped())
 	r.Bare, r.Wrapped = string(a.Outcome), string(b.Outcome)
-	if c.Moves() {
+	switch {
+	case *retries:
+		return transcript.WithRetries(a, b, c.Disturb != "", w.attempts[wrapped], w.causes)
+	case c.Moves():
 		return transcript.NotWorse(a, b)
 	}
 	return transcript.Compare(a, b)

@@ -17,11 +17,12 @@ import (
 )
 
 var (
-	shard = flag.String("same.shard", "quick", "the objects to run: quick, all, known, restarts, or i/n for every n-th of all from the i-th on")
-	only  = flag.String("same.only", "", "run the objects whose names begin with one of these words, separated by commas")
-	seed  = flag.Uint64("same.seed", 1, "which objects are generated")
-	once  = flag.Bool("same.once", false, "believe a difference at once, and do not look for it a second time")
-	found = flag.String("same.findings", "", "the file into which differences are written, with both transcripts")
+	shard   = flag.String("same.shard", "quick", "the objects to run: quick, all, known, restarts, or i/n for every n-th of all from the i-th on")
+	only    = flag.String("same.only", "", "run the objects whose names begin with one of these words, separated by commas")
+	seed    = flag.Uint64("same.seed", 1, "which objects are generated")
+	retries = flag.Bool("same.retries", false, "let AppWrappers begin again, as often as they do by default")
+	once    = flag.Bool("same.once", false, "believe a difference at once, and do not look for it a second time")
+	found   = flag.String("same.findings", "", "the file into which differences are written, with both transcripts")
 )
 
 const (

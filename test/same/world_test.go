@@ -5,6 +5,7 @@
 package same_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -43,6 +44,9 @@ type world struct {
 	nodes   *kubelet.Nodes
 	mu      sync.Mutex
 	records map[string]*transcript.Transcript
+	// attempts are the causes that ended attempts of an AppWrapper, by namespaces; causes are all that the page has.
+	attempts map[string][]string
+	causes   []string
 }
 
 // start starts a cluster with all operators.
@@ -59,7 +63,7 @@ func start(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, admin: admin, records: map[string]*transcript.Transcript{}}
+	w := &world{t: t, admin: admin, records: map[string]*transcript.Transcript{}, attempts: map[string][]string{}, causes: documented(t)}
 	if w.nodes, err = kubelet.Start(t.Context(), api, nodes); err != nil {
 		t.Fatal(err)
 	}
@@ -122,9 +126,38 @@ func (w *world) follow(api dynamic.Interface) {
 	})
 	sandbox.Follow(w.t, w.admin, &workload.AppWrapperList{}, func(aw *workload.AppWrapper, gone bool) {
 		if !gone {
-			w.record(aw.Namespace, func(t *transcript.Transcript) { t.Wrapper(stateOf(aw), reasonOf(aw), time.Now()) })
+			w.record(aw.Namespace, func(t *transcript.Transcript) {
+				t.Wrapper(stateOf(aw), reasonOf(aw), time.Now())
+				w.attempts[aw.Namespace] = causesOf(aw)
+			})
 		}
 	})
+}
+
+// documented are the causes in docs/lifecycle.md.
+func documented(t *testing.T) (causes []string) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "lifecycle.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rows, _ := strings.Cut(string(page), "\n## Causes\n")
+	rows, _, _ = strings.Cut(rows, "\n## ")
+	for line := range strings.Lines(rows) {
+		if name, found := strings.CutPrefix(line, "| `"); found {
+			name, _, _ = strings.Cut(name, "`")
+			causes = append(causes, name)
+		}
+	}
+	return causes
+}
+
+// causesOf are why attempts of an AppWrapper ended.
+func causesOf(aw *workload.AppWrapper) (causes []string) {
+	for _, attempt := range aw.Status.LastAttempts {
+		causes = append(causes, attempt.Cause)
+	}
+	return causes
 }
 
 // record adds to the transcript of a namespace.
