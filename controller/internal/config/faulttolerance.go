@@ -13,33 +13,35 @@ import (
 // FaultTolerance holds the grace periods and limits that an AppWrapper's annotations may
 // change, and the ceilings of those annotations. Defaults are those of the lifecycle's table.
 type FaultTolerance struct {
-	AdmissionGracePeriod        Duration `json:"admissionGracePeriod"`
-	WarmupGracePeriod           Duration `json:"warmupGracePeriod"`
-	FailureGracePeriod          Duration `json:"failureGracePeriod"`
-	ResetPause                  Duration `json:"resetPause"`
-	RetryLimit                  int32    `json:"retryLimit"`
-	DeletionGracePeriod         Duration `json:"deletionGracePeriod"`
-	BorrowedDeletionGracePeriod Duration `json:"borrowedDeletionGracePeriod"`
-	NoProgressGracePeriod       Duration `json:"noProgressGracePeriod"`
-	IdleGracePeriod             Duration `json:"idleGracePeriod"`
-	GracePeriodCeiling          Duration `json:"gracePeriodCeiling"`
-	RetryLimitCeiling           int32    `json:"retryLimitCeiling"`
-	SuccessTTLCeiling           Duration `json:"successTTLCeiling"`
+	AdmissionGracePeriod         Duration `json:"admissionGracePeriod"`
+	WarmupGracePeriod            Duration `json:"warmupGracePeriod"`
+	FailureGracePeriod           Duration `json:"failureGracePeriod"`
+	ResetPause                   Duration `json:"resetPause"`
+	RetryLimit                   int32    `json:"retryLimit"`
+	DeletionGracePeriod          Duration `json:"deletionGracePeriod"`
+	BorrowedDeletionGracePeriod  Duration `json:"borrowedDeletionGracePeriod"`
+	NoProgressGracePeriod        Duration `json:"noProgressGracePeriod"`
+	IdleGracePeriod              Duration `json:"idleGracePeriod"`
+	DeletionOnFailureGracePeriod Duration `json:"deletionOnFailureGracePeriod"`
+	GracePeriodCeiling           Duration `json:"gracePeriodCeiling"`
+	RetryLimitCeiling            int32    `json:"retryLimitCeiling"`
+	SuccessTTLCeiling            Duration `json:"successTTLCeiling"`
 }
 
 // periods are the durations by their keys in the lifecycle's table.
 func (f *FaultTolerance) periods() map[string]*Duration {
 	return map[string]*Duration{
-		"admissionGracePeriod":        &f.AdmissionGracePeriod,
-		"warmupGracePeriod":           &f.WarmupGracePeriod,
-		"failureGracePeriod":          &f.FailureGracePeriod,
-		"resetPause":                  &f.ResetPause,
-		"deletionGracePeriod":         &f.DeletionGracePeriod,
-		"borrowedDeletionGracePeriod": &f.BorrowedDeletionGracePeriod,
-		"noProgressGracePeriod":       &f.NoProgressGracePeriod,
-		"idleGracePeriod":             &f.IdleGracePeriod,
-		lifecycle.GraceCeilingKey:     &f.GracePeriodCeiling,
-		"successTTLCeiling":           &f.SuccessTTLCeiling,
+		"admissionGracePeriod":         &f.AdmissionGracePeriod,
+		"warmupGracePeriod":            &f.WarmupGracePeriod,
+		"failureGracePeriod":           &f.FailureGracePeriod,
+		"resetPause":                   &f.ResetPause,
+		"deletionGracePeriod":          &f.DeletionGracePeriod,
+		"borrowedDeletionGracePeriod":  &f.BorrowedDeletionGracePeriod,
+		"noProgressGracePeriod":        &f.NoProgressGracePeriod,
+		"idleGracePeriod":              &f.IdleGracePeriod,
+		"deletionOnFailureGracePeriod": &f.DeletionOnFailureGracePeriod,
+		lifecycle.GraceCeilingKey:      &f.GracePeriodCeiling,
+		"successTTLCeiling":            &f.SuccessTTLCeiling,
 	}
 }
 
@@ -54,9 +56,7 @@ func (f *FaultTolerance) limits() map[string]*int32 {
 func defaultFaultTolerance() FaultTolerance {
 	var f FaultTolerance
 	for _, p := range lifecycle.Periods() {
-		if field, configurable := f.periods()[p.Key]; configurable {
-			field.Duration = p.Default
-		}
+		f.periods()[p.Key].Duration = p.Default
 	}
 	for _, l := range lifecycle.Limits() {
 		*f.limits()[l.Key] = l.Default
@@ -68,9 +68,7 @@ func defaultFaultTolerance() FaultTolerance {
 func (a AppWrapper) Defaults() lifecycle.Defaults {
 	d := lifecycle.StandardDefaults()
 	for _, p := range lifecycle.Periods() {
-		if field, configurable := a.FaultTolerance.periods()[p.Key]; configurable {
-			*p.In(&d) = field.Duration
-		}
+		*p.In(&d) = a.FaultTolerance.periods()[p.Key].Duration
 	}
 	for _, l := range lifecycle.Limits() {
 		*l.In(&d) = *a.FaultTolerance.limits()[l.Key]
@@ -113,11 +111,10 @@ func (f *FaultTolerance) validateRetries(path *field.Path) field.ErrorList {
 func (f *FaultTolerance) validatePeriods(path *field.Path) field.ErrorList {
 	var problems field.ErrorList
 	for _, p := range lifecycle.Periods() {
-		value, configurable := f.periods()[p.Key]
-		if !configurable || p.Ceiling == "" {
+		if p.Ceiling == "" {
 			continue
 		}
-		ceiling := f.periods()[p.Ceiling]
+		value, ceiling := f.periods()[p.Key], f.periods()[p.Ceiling]
 		if value.Duration < 0 {
 			problems = append(problems, field.Invalid(path.Child(p.Key), value.String(), "must not be negative"))
 		}

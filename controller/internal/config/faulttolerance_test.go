@@ -26,9 +26,6 @@ func TestTheFileAndTheTableHaveTheSameSettings(t *testing.T) {
 	c.NodeHealth.Avoid, want.Avoid = Avoid{Nodes: 5, Period: Duration{time.Minute}}, lifecycle.Avoidance{Nodes: 5, Period: time.Minute}
 	var inTable []string
 	for i, p := range lifecycle.Periods() {
-		if p.Key == "" {
-			continue
-		}
 		inTable = append(inTable, p.Key)
 		value := time.Duration(i+1) * time.Second
 		*p.In(&want) = value
@@ -61,4 +58,25 @@ func setting(f *FaultTolerance, key string) reflect.Value {
 		}
 	}
 	return reflect.Value{}
+}
+
+// Until an annotation says otherwise, and at most as long as an annotation may ask for.
+func TestAClusterMayKeepWhatHasFailed(t *testing.T) {
+	c, _, err := Parse([]byte("appwrapper: {faultTolerance: {deletionOnFailureGracePeriod: 2h, gracePeriodCeiling: 3h}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hold := slices.IndexFunc(lifecycle.Periods(), func(p lifecycle.Setting[time.Duration]) bool { return p.Key == "deletionOnFailureGracePeriod" })
+	for annotation, want := range map[string]time.Duration{"": 2 * time.Hour, "0s": 0, "1h": time.Hour, "7d": 3 * time.Hour} {
+		given := map[string]string{}
+		if annotation != "" {
+			given[lifecycle.Periods()[hold].Annotation] = annotation
+		}
+		if got, _ := lifecycle.ParsePolicy(given, c.AppWrapper.Defaults()); got.DeletionOnFailureHold != want {
+			t.Errorf("with the annotation %q failed work is kept for %s, and not for %s", annotation, got.DeletionOnFailureHold, want)
+		}
+	}
+	if _, _, err := Parse([]byte("appwrapper: {faultTolerance: {deletionOnFailureGracePeriod: 25h}}")); err == nil {
+		t.Error("a hold above the ceiling is accepted")
+	}
 }

@@ -22,8 +22,7 @@ type Defaults struct {
 
 // Setting is a row of the table of fault tolerance.
 type Setting[T time.Duration | int32] struct {
-	// Key below appwrapper.faultTolerance of the configuration file sets the default. It is
-	// empty if the file cannot change it.
+	// Key below appwrapper.faultTolerance of the configuration file sets the default.
 	Key string
 	// Annotation sets the value of one AppWrapper. It is empty if no annotation does.
 	Annotation string
@@ -56,7 +55,7 @@ var periods = []Setting[time.Duration]{
 		10 * time.Minute, func(d *Defaults) *time.Duration { return &d.ForcefulDeletionGrace }},
 	{"borrowedDeletionGracePeriod", "", "",
 		10 * time.Minute, func(d *Defaults) *time.Duration { return &d.BorrowedGrace }},
-	{"", v1beta2.DeletionOnFailureGracePeriodAnnotation, GraceCeilingKey,
+	{"deletionOnFailureGracePeriod", v1beta2.DeletionOnFailureGracePeriodAnnotation, GraceCeilingKey,
 		0, func(d *Defaults) *time.Duration { return &d.DeletionOnFailureHold }},
 	{"noProgressGracePeriod", v1beta2.NoProgressGracePeriodDurationAnnotation, GraceCeilingKey,
 		0, func(d *Defaults) *time.Duration { return &d.NoProgressGrace }},
