@@ -71,6 +71,9 @@ func slimRun(object any) (any, error) {
 	return run, nil
 }
 
+// readConditions are those of an AppWrapper that runlife reads.
+var readConditions = []v1beta2.AppWrapperCondition{v1beta2.PodsReady, v1beta2.Unhealthy, v1beta2.Deactivated}
+
 // slimAppWrapper keeps what runlife reads.
 func slimAppWrapper(object any) (any, error) {
 	aw, ok := object.(*v1beta2.AppWrapper)
@@ -84,7 +87,7 @@ func slimAppWrapper(object any) (any, error) {
 		return c.Name != runplan.BrokerName(aw.Name)
 	}))
 	aw.Status.Conditions = shared(slices.DeleteFunc(aw.Status.Conditions, func(c metav1.Condition) bool {
-		return c.Type != string(v1beta2.PodsReady) && c.Type != string(v1beta2.Unhealthy)
+		return !slices.Contains(readConditions, v1beta2.AppWrapperCondition(c.Type))
 	}))
 	share(&aw.Namespace)
 	for i := range aw.OwnerReferences {

@@ -33,8 +33,10 @@ func TestTheCacheKeepsWhatIsRead(t *testing.T) {
 	}
 	want := storedAppWrapper(1)
 	want.Labels = map[string]string{v1alpha1.RunLabel: "digits-1"}
-	want.Status.Conditions = conditions("PodsReady", "Unhealthy")
-	got, err := slimAppWrapper(storedAppWrapper(1))
+	want.Status.Conditions = conditions("PodsReady", "Unhealthy", "Deactivated")
+	stored := storedAppWrapper(1)
+	stored.Status.Conditions = append(stored.Status.Conditions, conditions("Deactivated")...)
+	got, err := slimAppWrapper(stored)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,8 @@ const (
 
 	// WaitsForQuota: Kueue has not admitted the AppWrapper.
 	WaitsForQuota = "WaitsForQuota"
+	// Deactivated: nobody starts the AppWrapper, because its Workload is deactivated.
+	Deactivated = "Deactivated"
 	// Preempted: the quota was taken away.
 	Preempted = "Preempted"
 	// Admitted: Kueue has admitted the AppWrapper.

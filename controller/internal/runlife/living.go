@@ -47,6 +47,10 @@ func living(v *view) (Decision, bool) {
 
 func queued(v *view) Decision {
 	v.clear(v1alpha1.PodsReady, Preempted)
+	if c := v.ofAppWrapper(v1beta2.Deactivated); isTrue(c) {
+		v.set(v1alpha1.QuotaReserved, metav1.ConditionFalse, Deactivated, c.Message)
+		return v.enter(v1alpha1.RunQueued, "it does not start: "+c.Message)
+	}
 	if v.status.StartTime != nil {
 		v.set(v1alpha1.QuotaReserved, metav1.ConditionFalse, Preempted, "")
 		return v.enter(v1alpha1.RunQueued, "its quota was taken away, and it waits for quota")

@@ -46,6 +46,8 @@ func TestTheTableOfPhases(t *testing.T) {
 		want  outcome
 	}{
 		"suspended after its start":                     {in(v1beta2.AppWrapperSuspended), outcome{"Queued", map[string]string{"QuotaReserved": "False Preempted", "PodsReady": "False Preempted"}, ""}},
+		"deactivated after its start":                   {deactivated(metav1.ConditionTrue), outcome{"Queued", map[string]string{"QuotaReserved": "False Deactivated", "PodsReady": "False Preempted"}, ""}},
+		"activated again":                               {deactivated(metav1.ConditionFalse), outcome{"Queued", map[string]string{"QuotaReserved": "False Preempted"}, ""}},
 		"resuming":                                      {in(v1beta2.AppWrapperResuming), outcome{"Starting", map[string]string{"QuotaReserved": "True Admitted", "PodsReady": "False PodsStarting"}, ""}},
 		"running and ready":                             {in(v1beta2.AppWrapperRunning), outcome{"Running", map[string]string{"QuotaReserved": "True Admitted", "PodsReady": "True AllPodsReady"}, ""}},
 		"suspending":                                    {in(v1beta2.AppWrapperSuspending), outcome{"Preempted", map[string]string{"PodsReady": "False Preempted"}, ""}},
@@ -89,6 +91,14 @@ func TestTheTableOfPhases(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// deactivated: the AppWrapper is suspended, and says with this status that nobody starts it.
+func deactivated(status metav1.ConditionStatus) func(*world) {
+	return func(w *world) {
+		w.aw.Status.Phase = v1beta2.AppWrapperSuspended
+		w.condition(w.aw, v1beta2.Deactivated, status, "Idle")
 	}
 }
 

@@ -50,6 +50,13 @@ var stories = map[string]func(*world){
 		w.ready()
 		w.moves(v1beta2.AppWrapperSucceeded)
 	},
+	"a-deactivation-and-an-activation": func(w *world) {
+		queues(w)
+		w.deactivates(true)
+		w.pass(time.Hour)
+		w.deactivates(false)
+		w.pass(time.Hour)
+	},
 	"cancel-while-queued": func(w *world) {
 		queues(w)
 		w.pass(time.Hour)

@@ -232,6 +232,18 @@ func (w *world) ready() {
 	})
 }
 
+// deactivates or activates the Workload.
+func (w *world) deactivates(yes bool) {
+	status, what := metav1.ConditionFalse, "is activated again"
+	if yes {
+		status, what = metav1.ConditionTrue, "is deactivated"
+	}
+	w.change(what, func(aw *v1beta2.AppWrapper) {
+		w.condition(aw, v1beta2.Deactivated, status, "DeactivatedByHand")
+		meta.FindStatusCondition(aw.Status.Conditions, string(v1beta2.Deactivated)).Message = "a person has set spec.active to false"
+	})
+}
+
 // podFails is noticed by the AppWrapper.
 func (w *world) podFails() {
 	w.pods = []corev1.Pod{failedPod("digits-1-0-abcde", 1, "Traceback\nValueError: no", w.now)}
