@@ -17,9 +17,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
@@ -59,7 +61,7 @@ func Slim(w *kueue.Workload) map[string]string {
 
 // Next is when Proceed has something to do, if nobody changes the Workload before. It is zero if it has not.
 func Next(w *kueue.Workload, now time.Time) time.Time {
-	if Taken(w) {
+	if Taken(w) || withdrawn(w) {
 		return now
 	}
 	if reserved(w) || finished(w) {
@@ -76,16 +78,39 @@ func Next(w *kueue.Workload, now time.Time) time.Time {
 
 // Taken reports whether Kueue has the quota back that was requested.
 func Taken(w *kueue.Workload) bool {
-	_, requested := w.Annotations[v1beta2.ReassignAnnotation]
-	return requested && inactive(w) && !reserved(w) && !finished(w) && meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadEvicted)
+	return Requested(w) && !reserved(w) && !finished(w) && meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadEvicted)
 }
 
-// Proceed activates a Workload that was deactivated for other nodes, with these labels and nodes excluded, or
-// forgets the nodes whose time is over. It reports whether the Workload has changed.
+// Requested reports whether a Workload is deactivated for other nodes, and for nothing else.
+func Requested(w *kueue.Workload) bool {
+	_, requested := w.Annotations[v1beta2.ReassignAnnotation]
+	return requested && !overruled(w)
+}
+
+// withdrawn: others have decided about a Workload since it was deactivated for other nodes. If the request stayed, it
+// would undo what a person deactivates later.
+func withdrawn(w *kueue.Workload) bool {
+	_, requested := w.Annotations[v1beta2.ReassignAnnotation]
+	return requested && overruled(w) && !finished(w)
+}
+
+// overruled: somebody has activated the Workload, or Kueue has deactivated it for a reason of its own or of others.
+func overruled(w *kueue.Workload) bool {
+	evicted := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadEvicted)
+	another := evicted != nil && evicted.Status == metav1.ConditionTrue && strings.HasPrefix(evicted.Reason, kueue.WorkloadDeactivated+"DueTo")
+	return !inactive(w) || another
+}
+
+// Proceed activates a Workload that was deactivated for other nodes, with these labels and nodes excluded, forgets
+// a request that others have overruled, or the nodes whose time is over. It reports whether the Workload has changed.
 func Proceed(w *unstructured.Unstructured, labels podtemplate.Avoidance, now time.Time) (bool, error) {
 	known, err := decoded(w)
 	if next := Next(known, now); err != nil || next.IsZero() || next.After(now) {
 		return false, err
+	}
+	if withdrawn(known) {
+		unstructured.RemoveNestedField(w.Object, "metadata", "annotations", v1beta2.ReassignAnnotation)
+		return true, nil
 	}
 	before := nodesOf(known, v1beta2.ReassignedAnnotation)
 	nodes := before

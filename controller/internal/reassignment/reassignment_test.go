@@ -225,7 +225,6 @@ func TestOnlyOurOwnWorkloadsAreActivated(t *testing.T) {
 		"requested, and running":                 admitted(ours),
 		"requested, and evicted, with its quota": admitted(ours, with(kueue.WorkloadEvicted)),
 		"requested, and finished":                admitted(ours, taken, with(kueue.WorkloadFinished)),
-		"requested, and activated by somebody":   admitted(ours, taken, func(w *kueue.Workload) { w.Spec.Active = new(true) }),
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			before := w.DeepCopy()
@@ -234,6 +233,38 @@ func TestOnlyOurOwnWorkloadsAreActivated(t *testing.T) {
 			}
 			if diff := cmp.Diff(before, w); diff != "" {
 				t.Errorf("(-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A request ends when somebody else has decided about the Workload. Else it would undo what a person deactivates later.
+func TestARequestEndsWhenOthersDecide(t *testing.T) {
+	activated := func(w *kueue.Workload) { w.Spec.Active = new(true) }
+	idle := func(w *kueue.Workload) {
+		meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadEvicted).Reason = kueue.WorkloadDeactivated + "DueToIdle"
+	}
+	for sentence, w := range map[string]*unstructured.Unstructured{
+		"activated while it has quota":                     admitted(ours, activated),
+		"activated without quota":                          admitted(ours, taken, activated),
+		"deactivated for another reason":                   admitted(ours, taken, idle),
+		"deactivated for another reason, with quota still": admitted(ours, with(kueue.WorkloadEvicted), idle),
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			want := decoded(t, w)
+			want.Annotations = nil
+			if !proceed(t, w, now) {
+				t.Fatal("the request stays")
+			}
+			got := decoded(t, w)
+			if len(got.Annotations) == 0 {
+				got.Annotations = nil
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if deactivated := after(t, w, inactive); proceed(t, after(t, deactivated, taken), now) {
+				t.Error("what a person deactivates later is changed")
 			}
 		})
 	}

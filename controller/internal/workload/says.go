@@ -12,6 +12,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/reassignment"
 	"github.com/mlbatch/mlbatch/controller/quotareason"
 )
 
@@ -50,8 +51,7 @@ func says(w *kueue.Workload) quotareason.Word {
 // reassigns: our controller has deactivated the Workload to get other nodes, and activates it again or has done so.
 func reassigns(w *kueue.Workload, inactive bool) bool {
 	if inactive {
-		_, asks := w.Annotations[v1beta2.ReassignAnnotation]
-		return asks
+		return reassignment.Requested(w)
 	}
 	_, asked := w.Annotations[v1beta2.ReassignedAnnotation]
 	evicted := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadEvicted)

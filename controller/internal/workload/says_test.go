@@ -53,6 +53,7 @@ func TestWhatAWorkloadSaysOfQuota(t *testing.T) {
 		"it has run for too long":       {evictedFor(t, tooLong, false), quotareason.Word{Known: true, Evicted: tooLong, Deactivated: tooLong}},
 		"activated again":               {evictedFor(t, tooLong, true), quotareason.Word{Known: true, Evicted: tooLong}},
 		"we ask for other nodes":        {evictedFor(t, "Deactivated", false, v1beta2.ReassignAnnotation), quotareason.Word{Known: true, Evicted: "NodesReassigned"}},
+		"too long meanwhile":            {evictedFor(t, tooLong, false, v1beta2.ReassignAnnotation), quotareason.Word{Known: true, Evicted: tooLong, Deactivated: tooLong}},
 		"we have asked for others":      {evictedFor(t, "Deactivated", true, v1beta2.ReassignedAnnotation), quotareason.Word{Known: true, Evicted: "NodesReassigned"}},
 		"and then somebody deactivates": {evictedFor(t, "Deactivated", false, v1beta2.ReassignedAnnotation), quotareason.Word{Known: true, Evicted: "Deactivated", Deactivated: "Deactivated"}},
 		"preempted after other nodes":   {evictedFor(t, "Preempted", true, v1beta2.ReassignedAnnotation), quotareason.Word{Known: true, Evicted: "Preempted"}},
