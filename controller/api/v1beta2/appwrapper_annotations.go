@@ -86,7 +86,8 @@ const (
 	FailureGracePeriodDurationAnnotation = AnnotationPrefix + "failureGracePeriodDuration"
 	// RetryPausePeriodDurationAnnotation: how long to wait between two attempts.
 	RetryPausePeriodDurationAnnotation = AnnotationPrefix + "retryPausePeriodDuration"
-	// RetryLimitAnnotation: how many times a failed workload is tried again.
+	// RetryLimitAnnotation: how many times a failed workload is tried again. Without it the controller's configuration
+	// counts, which has DefaultRetryLimit unless an administrator changes that.
 	RetryLimitAnnotation = AnnotationPrefix + "retryLimit"
 	// ForcefulDeletionGracePeriodAnnotation: how long pods may take to stop before they
 	// are removed by force.
@@ -114,6 +115,10 @@ const (
 	// 2026-11-24T17:05:00Z. What came before is not lost when it is stopped.
 	LastCheckpointAnnotation = AnnotationPrefix + "lastCheckpoint"
 )
+
+// DefaultRetryLimit is how many times a failed workload is tried again if neither an annotation nor the
+// controller's configuration says so.
+const DefaultRetryLimit = 3
 
 // Annotations of a pod set that describe it to Kueue's topology-aware scheduling.
 const (

@@ -69,7 +69,7 @@ var periods = []Setting[time.Duration]{
 
 var limits = []Setting[int32]{
 	{"retryLimit", v1beta2.RetryLimitAnnotation, RetryLimitCeilingKey,
-		3, func(d *Defaults) *int32 { return &d.RetryLimit }},
+		v1beta2.DefaultRetryLimit, func(d *Defaults) *int32 { return &d.RetryLimit }},
 	{RetryLimitCeilingKey, "", "",
 		100, func(d *Defaults) *int32 { return &d.RetryLimitCeiling }},
 }

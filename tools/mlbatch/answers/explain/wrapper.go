@@ -127,15 +127,13 @@ func parseDuration(text string) (time.Duration, error) {
 }
 
 func (o Objects) failed() []Cause {
-	status, annotations := o.AppWrapper.Status, o.AppWrapper.Annotations
+	status := o.AppWrapper.Status
 	var all []Cause
-	limit := annotations[v1beta2.RetryLimitAnnotation]
 	all = append(all, o.tooSlow()...)
-	forbidden := o.terminalExitCode()
-	all = append(all, forbidden...)
-	if n, err := strconv.Atoi(limit); err == nil && len(forbidden) == 0 && usedUp(status) >= n && n > 0 {
-		all = append(all, cause("RetryLimit", Evidence{o.wrapper(), "annotation " + v1beta2.RetryLimitAnnotation, limit},
-			o.retries(), began(status)))
+	if forbidden := o.terminalExitCode(); len(forbidden) > 0 {
+		all = append(all, forbidden...)
+	} else {
+		all = append(all, o.retryLimit()...)
 	}
 	if c := condition(status.Conditions, string(v1beta2.Unhealthy)); c != nil && c.Status == metav1.ConditionTrue && c.Reason != v1beta2.ReasonMissingComponent {
 		all = append(all, cause("Failed", told(o.wrapper(), *c), since(c.LastTransitionTime), o.lastWords()))
@@ -146,19 +144,33 @@ func (o Objects) failed() []Cause {
 	return all
 }
 
+// retryLimit: there are as many retries as the annotation allows. Without one, the default of the controller counts. If
+// an administrator has lowered that, nothing that the author may read tells it.
+func (o Objects) retryLimit() []Cause {
+	status := o.AppWrapper.Status
+	limit, err := strconv.Atoi(o.AppWrapper.Annotations[v1beta2.RetryLimitAnnotation])
+	if err != nil {
+		limit = v1beta2.DefaultRetryLimit
+	}
+	if limit <= 0 || usedUp(status) < limit {
+		return nil
+	}
+	n := o.retries()
+	return []Cause{cause("RetryLimit", n[0], also(n[1:]...), o.ofAnnotation(v1beta2.RetryLimitAnnotation), began(status))}
+}
+
 // usedUp is how much is used of the budget of retries that is used most: late starts have one of their own.
 func usedUp(status v1beta2.AppWrapperStatus) int {
 	return int(max(status.Retries-status.StartupRetries, status.StartupRetries))
 }
 
-// retries adds how many there were, and how many of them because of late starts.
-func (o Objects) retries() change {
-	return func(c *Cause) {
-		also(Evidence{o.wrapper(), "status.resettingCount", strconv.Itoa(int(o.AppWrapper.Status.Retries))})(c)
-		if starts := o.AppWrapper.Status.StartupRetries; starts > 0 {
-			also(Evidence{o.wrapper(), "status.startupRetries", strconv.Itoa(int(starts))})(c)
-		}
+// retries are how many there were, and how many of them because of late starts.
+func (o Objects) retries() []Evidence {
+	all := []Evidence{{o.wrapper(), "status.resettingCount", strconv.Itoa(int(o.AppWrapper.Status.Retries))}}
+	if starts := o.AppWrapper.Status.StartupRetries; starts > 0 {
+		all = append(all, Evidence{o.wrapper(), "status.startupRetries", strconv.Itoa(int(starts))})
 	}
+	return all
 }
 
 // released is when what is held for debugging is removed.
@@ -188,7 +200,7 @@ func retrying(o Objects) []Cause {
 	if c == nil || c.Status != metav1.ConditionTrue || c.Reason == v1beta2.ReasonAutopilotNoExecute {
 		return nil
 	}
-	changes := []change{began(status), o.retries(), o.lastWords()}
+	changes := []change{began(status), also(o.retries()...), o.lastWords()}
 	text := o.AppWrapper.Annotations[v1beta2.RetryPausePeriodDurationAnnotation]
 	if text != "" {
 		changes = append(changes, next("it is started again "+text+" after its last pod has stopped", nil))
