@@ -31,6 +31,7 @@ func (m *metrics) changed(aw *v1beta2.AppWrapper, before v1beta2.AppWrapperStatu
 
 func (m *metrics) moved(aw *v1beta2.AppWrapper, before v1beta2.AppWrapperStatus, d lifecycle.Decision) {
 	now := d.Status.PhaseTransitionTime.Time
+	m.namespaces.Counted(aw.Namespace)
 	m.phases.WithLabelValues(aw.Namespace, string(d.Status.Phase)).Inc()
 	m.transitions.WithLabelValues(phaseName(before.Phase), phaseName(d.Status.Phase), among(lifecycle.Causes(), d.Because)).Inc()
 	if began, known := phaseBegan(aw, before); known {

@@ -5,6 +5,7 @@ package appwrapper
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mlbatch/mlbatch/controller/internal/namespacemetrics"
 	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 )
 
@@ -25,6 +26,7 @@ type metrics struct {
 	suspicions  *prometheus.CounterVec
 	usage       *prometheus.CounterVec
 	deviceUsage *prometheus.CounterVec
+	namespaces  *namespacemetrics.Series
 }
 
 // The waits that histograms tell apart, in seconds. The times in a status are whole
@@ -61,6 +63,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 		deviceUsage: counter("appwrapper_usage_device_seconds_total",
 			"The same, times the devices of the AppWrapper. Devices that the configuration does not name are Other.", "namespace", "resource", "class"),
 	}
+	m.namespaces = namespacemetrics.New(m.forget)
 	for _, c := range m.all() {
 		if err := registry.Register(c); err != nil {
 			return nil, err
@@ -68,6 +71,13 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	}
 	m.beginAtZero()
 	return m, nil
+}
+
+// forget removes all series of a namespace.
+func (m *metrics) forget(namespace string) {
+	for _, c := range []*prometheus.CounterVec{m.phases, m.usage, m.deviceUsage} {
+		c.DeletePartialMatch(prometheus.Labels{"namespace": namespace})
+	}
 }
 
 func counter(name, help string, labels ...string) *prometheus.CounterVec {

@@ -211,6 +211,32 @@ func TestLabelsHaveAClosedSetOfValues(t *testing.T) {
 	})
 }
 
+// Series of a namespace go with it, whatever metric they are of.
+func TestANamespaceIsForgotten(t *testing.T) {
+	m := gpuWorld(t, "example.com/gpu").reconciler.metrics
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(m.all()...)
+	ofTeam := func() (found []string) {
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, family := range families {
+			if strings.Contains(fmt.Sprint(family.GetMetric()), `"team-a"`) {
+				found = append(found, family.GetName())
+			}
+		}
+		return found
+	}
+	if before := ofTeam(); len(before) != 3 {
+		t.Errorf("a namespace has series of %v", before)
+	}
+	m.forget("team-a")
+	if after := ofTeam(); len(after) > 0 {
+		t.Errorf("series of %v stay", after)
+	}
+}
+
 func expectSample(t *testing.T, w *world, want string) {
 	t.Helper()
 	all := scrape(t, w.reconciler.metrics)

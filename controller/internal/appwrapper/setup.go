@@ -63,6 +63,9 @@ func Setup(mgr ctrl.Manager, c config.Config, evictions Evictions, activity Acti
 	if err != nil {
 		return fmt.Errorf("cannot register metrics: %w", err)
 	}
+	if err := counters.namespaces.Forget(mgr, &v1beta2.AppWrapperList{}); err != nil {
+		return err
+	}
 	r := &Reconciler{
 		client:    mgr.GetClient(),
 		cached:    mgr.GetCache(),

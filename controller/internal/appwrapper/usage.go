@@ -53,6 +53,7 @@ func (m *metrics) used(o *observation, before, after *v1beta2.AppWrapperUsage, k
 	if before == nil {
 		before = &v1beta2.AppWrapperUsage{}
 	}
+	m.namespaces.Counted(o.aw.Namespace)
 	for _, class := range ledger.Classes() {
 		if class == ledger.InFlight {
 			continue

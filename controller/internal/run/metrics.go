@@ -8,14 +8,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/internal/namespacemetrics"
 	"github.com/mlbatch/mlbatch/controller/internal/runlife"
 	"github.com/mlbatch/mlbatch/controller/runplan"
 )
 
 // metrics count what has happened, once it has been saved.
 type metrics struct {
-	phases   *prometheus.CounterVec
-	refusals *prometheus.CounterVec
+	phases     *prometheus.CounterVec
+	refusals   *prometheus.CounterVec
+	namespaces *namespacemetrics.Series
 }
 
 // refusalReasons are the reasons of Accepted while it is False.
@@ -33,6 +35,9 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 			Name: "codeflare_run_refusals_total", Help: "Number of times that a Run could not be accepted, by the reason of the condition Accepted.",
 		}, []string{"reason"}),
 	}
+	m.namespaces = namespacemetrics.New(func(namespace string) {
+		m.phases.DeletePartialMatch(prometheus.Labels{"namespace": namespace})
+	})
 	for _, c := range []prometheus.Collector{m.phases, m.refusals} {
 		if err := registry.Register(c); err != nil {
 			return nil, err
@@ -47,6 +52,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 // changed counts what differs from the Run as it was.
 func (m *metrics) changed(before *v1alpha1.Run, after v1alpha1.RunStatus) {
 	if after.Phase != before.Status.Phase {
+		m.namespaces.Counted(before.Namespace)
 		m.phases.WithLabelValues(before.Namespace, string(after.Phase)).Inc()
 	}
 	if reason := refusalOf(after); reason != "" && reason != refusalOf(before.Status) {

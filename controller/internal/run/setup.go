@@ -39,6 +39,9 @@ func Setup(mgr ctrl.Manager, settings runplan.Settings, authors accessreview.Aut
 	if err != nil {
 		return fmt.Errorf("cannot register metrics: %w", err)
 	}
+	if err := counters.namespaces.Forget(mgr, &v1alpha1.RunList{}); err != nil {
+		return err
+	}
 	recorder, err := newRecorder(mgr)
 	if err != nil {
 		return fmt.Errorf("cannot add the recorder of events: %w", err)
