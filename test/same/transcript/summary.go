@@ -77,7 +77,7 @@ func (t *Transcript) Bare() Outcome {
 		return t.onlyPod()
 	case t.AllReady():
 		return Ready
-	case t.allRun():
+	case t.allRun() && !t.short:
 		return Unready
 	}
 	return NotReady

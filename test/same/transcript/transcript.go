@@ -28,6 +28,8 @@ type Transcript struct {
 	turn        int
 	// final is what the object said last.
 	final []string
+	// short: the object wants more pods than it has made, because they come in turn.
+	short bool
 	// wrapper is what its AppWrapper said last.
 	wrapper string
 }
@@ -116,10 +118,18 @@ func (t *Transcript) Object(o *unstructured.Unstructured, gone bool, at time.Tim
 		t.say(at, "%s is gone", o.GetKind())
 		return
 	}
+	t.short = isShort(o)
 	if final := finalOf(o); !slices.Equal(final, t.final) {
 		t.final = final
 		t.say(at, "%s says: %s", o.GetKind(), cmp.Or(strings.Join(final, ", "), "nothing"))
 	}
+}
+
+// isShort compares the replicas that an object wants, 1 by default, with those that it has made.
+func isShort(o *unstructured.Unstructured) bool {
+	made, counts, _ := unstructured.NestedInt64(o.Object, "status", "replicas")
+	wanted, says, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
+	return counts && (says && made < wanted || !says && made < 1)
 }
 
 // Wrapper takes note of the AppWrapper: a phase, or what else is short and says how it is.

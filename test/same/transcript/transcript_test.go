@@ -51,6 +51,14 @@ func (r *run) pod(set, uid, state string) *run {
 	return r
 }
 
+// makes shows how many replicas the object wants, and how many it has made.
+func (r *run) makes(made, wanted int64) *run {
+	r.Object(&unstructured.Unstructured{Object: map[string]any{
+		"kind": "StatefulSet", "spec": map[string]any{"replicas": wanted}, "status": map[string]any{"replicas": made},
+	}}, false, r.tick())
+	return r
+}
+
 func (r *run) says(conditions ...string) *run {
 	var list []any
 	for _, c := range conditions {
@@ -187,5 +195,15 @@ func TestATranscriptIsReadable(t *testing.T) {
 `
 	if diff := cmp.Diff(want, r.String()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Work whose pods come in turn waits for the one that is not ready. Work that has all its pods runs.
+func TestWorkThatLacksPodsIsNotReady(t *testing.T) {
+	if got := newRun().pod("one", "a", "runs").makes(1, 2).Bare(); got != transcript.NotReady {
+		t.Errorf("with one pod of two it is %s", got)
+	}
+	if got := newRun().pod("one", "a", "runs").makes(1, 1).Bare(); got != transcript.Unready {
+		t.Errorf("with its only pod it is %s", got)
 	}
 }
