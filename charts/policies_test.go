@@ -194,6 +194,7 @@ const (
 	labelled      = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, labels: {a: b}, finalizers: [a], ownerReferences: [{kind: AppWrapper, name: train, controller: true}]}, spec: {n: 1}}`
 	prebuilt      = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, labels: {kueue.x-k8s.io/prebuilt-workload-name: w}}, spec: {n: 1}}`
 	dependent     = `{apiVersion: batch/v1, kind: Job, metadata: {name: c, ownerReferences: [{kind: AppWrapper, name: train}]}, spec: {a: b}}`
+	independent   = `{apiVersion: batch/v1, kind: Job, metadata: {name: c}, spec: {a: b}}`
 	ownedPod      = `{apiVersion: v1, kind: Pod, metadata: {name: p, ownerReferences: [{kind: Job, name: train, controller: true}]}, spec: {n: 1}}`
 	grownPod      = `{apiVersion: v1, kind: Pod, metadata: {name: p, ownerReferences: [{kind: Job, name: train, controller: true}]}, spec: {n: 2}}`
 	ownedBatchJob = `{apiVersion: batch/v1, kind: Job, metadata: {name: s-0, ownerReferences: [{kind: JobSet, name: s, controller: true}]}, spec: {a: b}}`
@@ -314,10 +315,14 @@ func TestPoliciesRefuseMembersWhatOnlyControllersDo(t *testing.T) {
 		request
 		want string
 	}{
-		"an object of an owner":        {"ownership", request{operation: admission.Create, object: ownedJob}, "only controllers may create objects that another object controls"},
-		"an object that gets an owner": {"ownership", request{operation: admission.Update, object: ownedJob, old: freeJob}, "only controllers may change which object controls"},
-		"an object that leaves it":     {"ownership", request{operation: admission.Update, object: freeJob, old: ownedJob}, "only controllers may change which object controls"},
-		"an object that changes it":    {"ownership", request{operation: admission.Update, object: otherJob, old: ownedJob}, "only controllers may change which object controls"},
+		"an object of an owner":                  {"ownership", request{operation: admission.Create, object: ownedJob}, "only controllers may create objects that another object controls"},
+		"an object that gets an owner":           {"ownership", request{operation: admission.Update, object: ownedJob, old: freeJob}, "only controllers may change which object controls"},
+		"an object that leaves it":               {"ownership", request{operation: admission.Update, object: freeJob, old: ownedJob}, "only controllers may change which object controls"},
+		"an object that changes it":              {"ownership", request{operation: admission.Update, object: otherJob, old: ownedJob}, "only controllers may change which object controls"},
+		"work that dies with another object":     {"ownership", request{operation: admission.Create, object: dependent}, "only controllers may make what runs pods depend on another object"},
+		"work that begins to":                    {"ownership", request{operation: admission.Update, object: dependent, old: independent}, "remove metadata.ownerReferences"},
+		"work that depends on it in another way": {"ownership", request{operation: admission.Update, object: strings.Replace(dependent, "name: train", "name: train, blockOwnerDeletion: true", 1), old: dependent}, "remove metadata.ownerReferences"},
+		"a Run that dies with another object":    {"ownership", request{operation: admission.Create, object: strings.NewReplacer("batch/v1", "codeflare.dev/v1alpha1", "kind: Job", "kind: Run").Replace(dependent)}, "remove metadata.ownerReferences"},
 		"an owned object that grows": {"started", request{operation: admission.Update, object: grownJob, old: ownedJob},
 			"it belongs to AppWrapper train, which got quota for its spec as it is: delete AppWrapper train and submit"},
 		"an owned object without its finalizer": {"lifecycle", request{operation: admission.Update, object: looseJob, old: ownedJob}, "only controllers may remove the finalizer a of this PyTorchJob"},
@@ -451,7 +456,8 @@ func TestPoliciesLeaveHonestMembersAlone(t *testing.T) {
 		"a change of it while it waits":        {operation: admission.Update, object: strings.Replace(freeJob, "n: 1", "n: 2, runPolicy: {suspend: true}", 1), old: strings.Replace(freeJob, "n: 1", "n: 1, runPolicy: {suspend: true}", 1)},
 		"a label on what an AppWrapper made":   {operation: admission.Update, object: labelled, old: ownedJob},
 		"a label on a cluster of a service":    {operation: admission.Update, object: ownedCluster("labels: {a: b, ray.io/c: d}"), old: ownedCluster("labels: {ray.io/c: d}")},
-		"an object that dies with another one": {operation: admission.Create, object: dependent},
+		"one that dies with another one":       {operation: admission.Update, object: strings.Replace(dependent, "name: c", "name: c, labels: {a: b}", 1), old: dependent},
+		"one that does so no more":             {operation: admission.Update, object: independent, old: dependent},
 		"an AppWrapper":                        {operation: admission.Create, object: bare},
 		"a queue for a Run's AppWrapper":       {operation: admission.Update, object: strings.Replace(ofRun("digits", "suspend: true"), "labels: {", "labels: {kueue.x-k8s.io/queue-name: q, ", 1), old: ofRun("digits", "suspend: true")},
 		"a Run's AppWrapper deleted":           {operation: admission.Delete, old: ofRun("digits", "n: 1"), options: "propagationPolicy: Background"},
