@@ -34,7 +34,7 @@ var harmless = map[string]string{
 	"serviceaccounts":                      "has no rights but those that the writer may give",
 	"serviceaccounts/token":                "a token that expires, of an account of the team",
 	"services/proxy":                       "reaches a pod of the team",
-	"horizontalpodautoscalers.autoscaling": "**open**: the autoscaler acts as a controller, so it can enlarge the Deployment of an AppWrapper, whose pods no quota counts then. The AppWrapper is reset for surplus pods. It can enlarge a started bare PyTorchJob, too, until Kueue stops it",
+	"horizontalpodautoscalers.autoscaling": "scales what Kueue does not count: Deployments and the like, which these roles may create in any size. One of an AppWrapper is reset for surplus pods. Work is scaled by nobody",
 	"leases.coordination.k8s.io":           "no controller of the platform has one in a namespace of a team",
 	"localsubjectaccessreviews.authorization.k8s.io": "a question",
 	"ingresses.networking.k8s.io":                    "**open**: a Service of the team may be reached from the outside, if the cluster has an ingress controller",

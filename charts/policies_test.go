@@ -133,6 +133,10 @@ func decide(t *testing.T, policy validating.Validator, r request, may bool) []va
 	}
 	gvk := known.GroupVersionKind()
 	gvr := gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s")
+	if resource, _, is := strings.Cut(r.resource, "/"); is { // the kind is that of the subresource
+		name, group, _ := strings.Cut(resource, ".")
+		gvr = schema.GroupVersionResource{Group: group, Version: "v1", Resource: name}
+	}
 	member := &user.DefaultInfo{Name: "mallory"}
 	attributes := &admission.VersionedAttributes{VersionedKind: gvk}
 	var newObject, oldObject, options runtime.Object
@@ -315,14 +319,18 @@ func TestPoliciesRefuseMembersWhatOnlyControllersDo(t *testing.T) {
 		request
 		want string
 	}{
-		"an object of an owner":                  {"ownership", request{operation: admission.Create, object: ownedJob}, "only controllers may create objects that another object controls"},
-		"an object that gets an owner":           {"ownership", request{operation: admission.Update, object: ownedJob, old: freeJob}, "only controllers may change which object controls"},
-		"an object that leaves it":               {"ownership", request{operation: admission.Update, object: freeJob, old: ownedJob}, "only controllers may change which object controls"},
-		"an object that changes it":              {"ownership", request{operation: admission.Update, object: otherJob, old: ownedJob}, "only controllers may change which object controls"},
-		"work that dies with another object":     {"ownership", request{operation: admission.Create, object: dependent}, "only controllers may make what runs pods depend on another object"},
-		"work that begins to":                    {"ownership", request{operation: admission.Update, object: dependent, old: independent}, "remove metadata.ownerReferences"},
-		"work that depends on it in another way": {"ownership", request{operation: admission.Update, object: strings.Replace(dependent, "name: train", "name: train, blockOwnerDeletion: true", 1), old: dependent}, "remove metadata.ownerReferences"},
-		"a Run that dies with another object":    {"ownership", request{operation: admission.Create, object: strings.NewReplacer("batch/v1", "codeflare.dev/v1alpha1", "kind: Job", "kind: Run").Replace(dependent)}, "remove metadata.ownerReferences"},
+		"an object of an owner":                       {"ownership", request{operation: admission.Create, object: ownedJob}, "only controllers may create objects that another object controls"},
+		"an object that gets an owner":                {"ownership", request{operation: admission.Update, object: ownedJob, old: freeJob}, "only controllers may change which object controls"},
+		"an object that leaves it":                    {"ownership", request{operation: admission.Update, object: freeJob, old: ownedJob}, "only controllers may change which object controls"},
+		"an object that changes it":                   {"ownership", request{operation: admission.Update, object: otherJob, old: ownedJob}, "only controllers may change which object controls"},
+		"work that dies with another object":          {"ownership", request{operation: admission.Create, object: dependent}, "only controllers may make what runs pods depend on another object"},
+		"work that begins to":                         {"ownership", request{operation: admission.Update, object: dependent, old: independent}, "remove metadata.ownerReferences"},
+		"work that depends on it in another way":      {"ownership", request{operation: admission.Update, object: strings.Replace(dependent, "name: train", "name: train, blockOwnerDeletion: true", 1), old: dependent}, "remove metadata.ownerReferences"},
+		"a Run that dies with another object":         {"ownership", request{operation: admission.Create, object: strings.NewReplacer("batch/v1", "codeflare.dev/v1alpha1", "kind: Job", "kind: Run").Replace(dependent)}, "remove metadata.ownerReferences"},
+		"an autoscaler of a PyTorchJob":               {"growth", request{operation: admission.Create, object: autoscalerOf("kubeflow.org/v1", "PyTorchJob", "")}, "can scale a Deployment, StatefulSet, ReplicaSet or ReplicationController only"},
+		"an autoscaler that turns to one":             {"growth", request{operation: admission.Update, object: autoscalerOf("kubeflow.org/v1", "PyTorchJob", ""), old: autoscalerOf("apps/v1", "Deployment", "")}, "submit the work with the size that you need"},
+		"an autoscaler that says to be another's":     {"growth", request{operation: admission.Create, object: autoscalerOf("ray.io/v1", "RayCluster", "ownerReferences: [{kind: ScaledObject, name: o, controller: true}]")}, "can scale a Deployment"},
+		"an autoscaler of a kind that sounds like it": {"growth", request{operation: admission.Create, object: autoscalerOf("example.com/v1", "Deployment", "")}, "can scale a Deployment"},
 		"an owned object that grows": {"started", request{operation: admission.Update, object: grownJob, old: ownedJob},
 			"it belongs to AppWrapper train, which got quota for its spec as it is: delete AppWrapper train and submit"},
 		"an owned object without its finalizer": {"lifecycle", request{operation: admission.Update, object: looseJob, old: ownedJob}, "only controllers may remove the finalizer a of this PyTorchJob"},
@@ -339,7 +347,7 @@ func TestPoliciesRefuseMembersWhatOnlyControllersDo(t *testing.T) {
 		"a Run's AppWrapper that starts":  {"started", request{operation: admission.Update, object: ofRun("digits", "suspend: false"), old: ofRun("digits", "suspend: true")}, "it belongs to Run digits"},
 		"a Run's AppWrapper that hides": {"started", request{operation: admission.Update, object: strings.Replace(ofRun("digits", "n: 1"), "/run: a", "/run: b", 1), old: ofRun("digits", "n: 1")},
 			"codeflare.dev/run as it is"},
-		"a new scale":                          {"ownership", request{operation: admission.Update, object: scale, old: scale, subresource: "scale"}, "only controllers may scale work"},
+		"a new scale":                          {"ownership", request{operation: admission.Update, object: scale, old: scale, subresource: "scale", resource: "deployments.apps/scale"}, "only controllers may scale work"},
 		"an AppWrapper without its finalizer":  {"lifecycle", request{operation: admission.Update, object: unguarded, old: wrapper}, "only controllers may remove the finalizer"},
 		"an AppWrapper without any finalizers": {"lifecycle", request{operation: admission.Update, object: bare, old: wrapper}, "only controllers may remove the finalizer"},
 		"a pod of an owner that gets more":     {"started", request{operation: admission.Update, subresource: "resize", object: grownPod, old: ownedPod}, "it belongs to Job train"},
@@ -384,6 +392,26 @@ func TestPoliciesRefuseMembersWhatOnlyControllersDo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An autoscaler acts as a controller. What it adds to work has no quota, whoever created it.
+func TestNobodyScalesWork(t *testing.T) {
+	ownership := onePolicy(t, "ownership")
+	for resource, refused := range map[string]bool{
+		"pytorchjobs.kubeflow.org/scale": true, "rayclusters.ray.io/scale": true, "jobsets.jobset.x-k8s.io/scale": true,
+		"deployments.apps/scale": false, "statefulsets.apps/scale": false, "replicationcontrollers/scale": false,
+		// Each of its groups waits for quota of its own.
+		"leaderworkersets.leaderworkerset.x-k8s.io/scale": false,
+	} {
+		got := judge(t, ownership, request{operation: admission.Update, object: scale, old: scale, subresource: "scale", resource: resource}, true)
+		if refused != (len(got) == 1 && strings.Contains(got[0], "not even an autoscaler")) || !refused && len(got) > 0 {
+			t.Errorf("%s: got %q", resource, got)
+		}
+	}
+}
+
+func autoscalerOf(version, kind, metadata string) string {
+	return `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: a, ` + metadata + `}, spec: {maxReplicas: 9, scaleTargetRef: {apiVersion: ` + version + `, kind: ` + kind + `, name: w}}}`
 }
 
 // ofRun is an AppWrapper as the controller of Runs creates it.
@@ -457,6 +485,9 @@ func TestPoliciesLeaveHonestMembersAlone(t *testing.T) {
 		"a label on what an AppWrapper made":   {operation: admission.Update, object: labelled, old: ownedJob},
 		"a label on a cluster of a service":    {operation: admission.Update, object: ownedCluster("labels: {a: b, ray.io/c: d}"), old: ownedCluster("labels: {ray.io/c: d}")},
 		"one that dies with another one":       {operation: admission.Update, object: strings.Replace(dependent, "name: c", "name: c, labels: {a: b}", 1), old: dependent},
+		"an autoscaler of a Deployment":        {operation: admission.Create, object: autoscalerOf("apps/v1", "Deployment", "")},
+		"one of a ReplicationController":       {operation: admission.Create, object: autoscalerOf("v1", "ReplicationController", "")},
+		"one of before the policies":           {operation: admission.Update, object: autoscalerOf("kubeflow.org/v1", "PyTorchJob", "labels: {a: b}"), old: autoscalerOf("kubeflow.org/v1", "PyTorchJob", "")},
 		"one that does so no more":             {operation: admission.Update, object: independent, old: dependent},
 		"an AppWrapper":                        {operation: admission.Create, object: bare},
 		"a queue for a Run's AppWrapper":       {operation: admission.Update, object: strings.Replace(ofRun("digits", "suspend: true"), "labels: {", "labels: {kueue.x-k8s.io/queue-name: q, ", 1), old: ofRun("digits", "suspend: true")},
@@ -474,7 +505,7 @@ func TestPoliciesLeaveHonestMembersAlone(t *testing.T) {
 		"a PyTorchJob of a master":             {operation: admission.Create, object: `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}, spec: {pytorchReplicaSpecs: {Master: {}}}}`},
 		"a RayJob with a submitter of its own": {operation: admission.Create, object: rayJobThat("ttlSecondsAfterFinished: 0, submitterPodTemplate: {spec: {containers: [{resources: {limits: {cpu: 1}, requests: {memory: 1Gi}}}]}}")},
 		"an elastic PyTorchJob":                {operation: admission.Create, object: elastic("maxReplicas: 3")},
-		"one of before the policies":           {operation: admission.Update, object: elastic("metrics: [{type: Pods}]"), old: elastic("metrics: [{type: Pods}]")},
+		"an elastic one of before":             {operation: admission.Update, object: elastic("metrics: [{type: Pods}]"), old: elastic("metrics: [{type: Pods}]")},
 		"a RayCluster":                         {operation: admission.Create, object: rayClusterWith("headGroupSpec: {template: {spec: {}}}")},
 		"a RayCluster with room to grow":       {operation: admission.Create, object: rayClusterWith("workerGroupSpecs: [{replicas: 2, minReplicas: 2, maxReplicas: 9}, {minReplicas: 1}]")},
 		"a Job deleted":                        {operation: admission.Delete, old: `{apiVersion: batch/v1, kind: Job, metadata: {name: j}}`, options: "propagationPolicy: Background"},
