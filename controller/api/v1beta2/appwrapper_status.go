@@ -140,6 +140,10 @@ type AvoidedNode struct {
 	// Cause is what was wrong with it.
 	Cause string `json:"cause"`
 
+	// Since is when it failed. It is absent where an earlier version has written this.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+
 	// Until is when it is forgotten.
 	Until metav1.Time `json:"until"`
 }

@@ -198,6 +198,7 @@ func TestTheDefinitionHasTheFieldsOfAppWrapper12(t *testing.T) {
 		+status.avoidedNodes[]:object!cause,name,until
 		+status.avoidedNodes[].cause:string
 		+status.avoidedNodes[].name:string
+		+status.avoidedNodes[].since:string
 		+status.avoidedNodes[].until:string
 		+status.failedNode:object!cause,lastedSeconds,name,until
 		+status.failedNode.cause:string

@@ -81,11 +81,20 @@ func (r *reconciler) decide(ctx context.Context, from client.Reader) ([]corev1.N
 	for i := range work.Items {
 		for _, n := range work.Items[i].Status.AvoidedNodes {
 			blames = append(blames, nodehealth.Blame{
-				By: client.ObjectKeyFromObject(&work.Items[i]), Node: n.Name, Cause: n.Cause, Since: n.Until.Add(-r.Remembered), Until: n.Until.Time,
+				By: client.ObjectKeyFromObject(&work.Items[i]), Node: n.Name, Cause: n.Cause, Since: r.since(n), Until: n.Until.Time,
 			})
 		}
 	}
 	return nodes.Items, r.Decide(nodes.Items, blames, r.now()), nil
+}
+
+// since is when a node failed an AppWrapper. Where an earlier version has written that, it is known only if the
+// administrator has not changed for how long nodes are remembered.
+func (r *reconciler) since(n v1beta2.AvoidedNode) time.Time {
+	if n.Since != nil {
+		return n.Since.Time
+	}
+	return n.Until.Add(-r.Remembered)
 }
 
 // act writes each node as it was read: if it has changed since, the next decision counts.

@@ -180,6 +180,38 @@ func TestANodeIsCordonedUntilAnAdministratorUncordonsIt(t *testing.T) {
 	w.expect("a", "Warning Cordoned")
 }
 
+// A status says since when a node is blamed, also after an administrator has changed for how long nodes are remembered.
+func TestABlameIsAsOldAsItIs(t *testing.T) {
+	for sentence, row := range map[string]struct {
+		since, until time.Duration
+		cordoned     bool
+	}{
+		"before the node started afresh, with a longer period": {-90 * time.Minute, 40 * time.Minute, false},
+		"after the node started afresh, with a shorter period": {-10 * time.Minute, time.Minute, true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := newWorld(t, interceptor.Funcs{})
+			n := w.node("a")
+			n.Annotations = map[string]string{v1beta2.UncordonedAnnotation: w.clock.Add(-30 * time.Minute).Format(time.RFC3339)}
+			if err := w.api.Update(w.Context(), n); err != nil {
+				t.Fatal(err)
+			}
+			for i, team := range []string{"blue", "blue", "green"} {
+				aw := &v1beta2.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: fmt.Sprint("blames-", i)}}
+				since, until := metav1.NewTime(w.clock.Add(row.since)), metav1.NewTime(w.clock.Add(row.until))
+				aw.Status.AvoidedNodes = []v1beta2.AvoidedNode{{Name: "a", Cause: "PodRejected UnexpectedAdmissionError", Since: &since, Until: until}}
+				if err := w.api.Create(w.Context(), aw); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.settle()
+			if got := w.node("a").Spec.Unschedulable; got != row.cordoned {
+				t.Errorf("it is cordoned: %t", got)
+			}
+		})
+	}
+}
+
 // A job that fails everywhere does not empty the cluster, and administrators hear why no more is
 // cordoned.
 func TestNoMoreNodesAreCordonedThanMayBe(t *testing.T) {

@@ -38,7 +38,7 @@ func (v *view) avoid(nodes map[string][]nodehealth.Cause) {
 		}
 		v.status.AvoidedNodes = slices.DeleteFunc(v.status.AvoidedNodes, func(n v1beta2.AvoidedNode) bool { return n.Name == name })
 		cause := slices.MinFunc(causes, nodehealth.Cause.Compare).String()
-		v.status.AvoidedNodes = append(v.status.AvoidedNodes, v1beta2.AvoidedNode{Name: name, Cause: cause, Until: until})
+		v.status.AvoidedNodes = append(v.status.AvoidedNodes, v1beta2.AvoidedNode{Name: name, Cause: cause, Since: &metav1.Time{Time: v.now}, Until: until})
 	}
 	v.boundAvoidance()
 }

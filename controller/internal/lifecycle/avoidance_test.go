@@ -80,10 +80,10 @@ func namesOf(nodes []v1beta2.AvoidedNode) []string {
 	return names
 }
 
-func TestTheCauseAndTheEndAreNoted(t *testing.T) {
+func TestTheCauseAndTheTimesAreNoted(t *testing.T) {
 	s := runningJob()
 	failedOn("a", rejected)(&s)
-	want := []v1beta2.AvoidedNode{{Name: "a", Cause: "PodRejected UnexpectedAdmissionError", Until: metav1.Time{Time: deployedAt.Add(time.Hour)}}}
+	want := []v1beta2.AvoidedNode{{Name: "a", Cause: "PodRejected UnexpectedAdmissionError", Since: &metav1.Time{Time: deployedAt}, Until: metav1.Time{Time: deployedAt.Add(time.Hour)}}}
 	if diff := cmp.Diff(want, lifecycle.Decide(s, deployedAt).Status.AvoidedNodes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
