@@ -141,7 +141,7 @@ var arrows = map[string][]string{
 	"tools/mlbatch/install/changes":     nil,
 	"tools/mlbatch/install/helmrelease": {"setup", "tools/mlbatch/install/access", "tools/mlbatch/install/preflight"},
 	"tools/mlbatch/install/wait":        {"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/parts"},
-	"tools/mlbatch/install/uninstall":   {"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/preflight", "tools/mlbatch/parts"},
+	"tools/mlbatch/install/uninstall":   {"tools/mlbatch/clusterstate", "tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/preflight", "tools/mlbatch/parts"},
 	"tools/mlbatch/install": {
 		"setup", "tools/mlbatch/parts", "tools/mlbatch/install/access", "tools/mlbatch/install/changes", "tools/mlbatch/install/helmrelease",
 		"tools/mlbatch/install/preflight", "tools/mlbatch/install/wait",

@@ -16,6 +16,7 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
@@ -137,6 +138,30 @@ func TestOurControllersGoBeforeTheirWebhooks(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, deleted); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// A cluster may have very many Workloads.
+func TestWhatWouldBeStrandedIsListedInPages(t *testing.T) {
+	pages := map[string]string{"": "2", "2": "3", "3": ""}
+	api := fakecluster.API(fake.NewClientset())
+	api.Client = interceptor.NewClient(api.Client.(client.WithWatch), interceptor.Funcs{
+		List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			asked := (&client.ListOptions{}).ApplyOptions(options)
+			if asked.Limit == 0 {
+				return errors.New("everything is listed at once")
+			}
+			held := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+				Name: "on-page-" + asked.Continue, Finalizers: []string{"kueue.x-k8s.io/resource-in-use"}, DeletionTimestamp: &metav1.Time{Time: time.Unix(1, 0)},
+			}}
+			page := list.(*metav1.PartialObjectMetadataList)
+			page.Continue, page.Items = pages[asked.Continue], []metav1.PartialObjectMetadata{held}
+			return nil
+		},
+	})
+	found, err := stuckOf(t.Context(), api, schema.GroupKind{Group: "kueue.x-k8s.io", Kind: "ClusterQueue"})
+	if err != nil || len(found) != len(pages) || found[2].name != "/on-page-3" {
+		t.Errorf("%v, %v", found, err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
@@ -136,14 +137,14 @@ func stuckOf(ctx context.Context, api access.API, kind schema.GroupKind) ([]stuc
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(mapping.GroupVersionKind)
-	if err := api.List(ctx, list); err != nil {
-		return nil, fmt.Errorf("cannot list the %s of the cluster (skip them with --force): %w", mapping.Resource.Resource, err)
-	}
 	var found []stuckObject
-	for _, o := range list.Items {
-		if getsStuck(kind, &o) {
-			found = append(found, stuckObject{kind.Kind, client.ObjectKeyFromObject(&o).String(), o.GetDeletionTimestamp() != nil})
+	err = clusterstate.Each(ctx, api.Client, list, func(o *metav1.PartialObjectMetadata) {
+		if getsStuck(kind, o) {
+			found = append(found, stuckObject{kind.Kind, client.ObjectKeyFromObject(o).String(), o.GetDeletionTimestamp() != nil})
 		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the %s of the cluster (skip them with --force): %w", mapping.Resource.Resource, err)
 	}
 	return found, nil
 }
