@@ -35,11 +35,8 @@ func Setup(mgr ctrl.Manager, settings runplan.Settings, authors accessreview.Aut
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Run{}, waiting, waitsFor); err != nil {
 		return fmt.Errorf("cannot index Runs: %w", err)
 	}
-	counters, err := newMetrics(ctrlmetrics.Registry)
+	counters, err := countersOf(mgr)
 	if err != nil {
-		return fmt.Errorf("cannot register metrics: %w", err)
-	}
-	if err := counters.namespaces.Forget(mgr, &v1alpha1.RunList{}); err != nil {
 		return err
 	}
 	recorder, err := newRecorder(mgr)
@@ -74,6 +71,15 @@ func Setup(mgr ctrl.Manager, settings runplan.Settings, authors accessreview.Aut
 		return fmt.Errorf("cannot make the controller of Runs: %w", err)
 	}
 	return nil
+}
+
+// countersOf are metrics that forget namespaces without Runs.
+func countersOf(mgr ctrl.Manager) (*metrics, error) {
+	counters, err := newMetrics(ctrlmetrics.Registry)
+	if err != nil {
+		return nil, fmt.Errorf("cannot register metrics: %w", err)
+	}
+	return counters, counters.namespaces.Forget(mgr, &v1alpha1.RunList{})
 }
 
 // waiting indexes the Runs for which an AppWrapper is still to be planned, by their Applications
