@@ -41,7 +41,10 @@ type life struct {
 	created, ready, ended, going int
 	starts                       int
 	restarts                     int32
+	started                      time.Time // last
 	isReady, runs                bool
+	// uncounted are starts that nothing is compared with.
+	uncounted int
 	// alone is a pod that nothing made; failed is how one has ended.
 	alone, failed bool
 	shape         map[string]string
@@ -68,6 +71,7 @@ func (t *Transcript) Pod(pod *corev1.Pod, gone bool, at time.Time) {
 		l.ended = t.say(at, "pod %s %s", l.slot, howItEnded(pod))
 	}
 	if l.going == 0 && (pod.DeletionTimestamp != nil || gone) {
+		t.discount(l, at)
 		l.going = t.say(at, "pod %s is deleted", l.slot)
 	}
 }
@@ -95,9 +99,23 @@ func (t *Transcript) started(l *life, pod *corev1.Pod, at time.Time) {
 		}
 		restarts = max(restarts, c.RestartCount)
 	}
-	if starts > l.starts {
-		l.starts, l.restarts = starts, restarts
+	if starts > l.starts+l.uncounted {
+		l.starts, l.restarts, l.started = starts-l.uncounted, restarts, at
+		if t.Ended() != "" {
+			t.discount(l, at) // what goes on after the end of the object is not its work
+		}
 		t.say(at, "pod %s runs%s", l.slot, strings.Repeat(" again", min(1, int(restarts))))
+	}
+}
+
+// race is within what time of each other two things may come in either order.
+const race = 3 * time.Second
+
+// discount does not count the last start of a container if it was started again just now, when its pod or the object
+// ends: a moment earlier or later, it would have been another number.
+func (t *Transcript) discount(l *life, at time.Time) {
+	if l.restarts > 0 && at.Sub(l.started) < race {
+		l.starts, l.uncounted, l.started = l.starts-1, l.uncounted+1, time.Time{}
 	}
 }
 
@@ -120,7 +138,13 @@ func (t *Transcript) Object(o *unstructured.Unstructured, gone bool, at time.Tim
 	}
 	t.short = isShort(o)
 	if final := finalOf(o); !slices.Equal(final, t.final) {
+		before := t.Ended()
 		t.final = final
+		for _, l := range t.order {
+			if before == "" && t.Ended() != "" {
+				t.discount(l, at)
+			}
+		}
 		t.say(at, "%s says: %s", o.GetKind(), cmp.Or(strings.Join(final, ", "), "nothing"))
 	}
 }

@@ -31,6 +31,11 @@ func (r *run) tick() time.Time {
 	return r.at
 }
 
+func (r *run) rest(d time.Duration) *run {
+	r.at = r.at.Add(d)
+	return r
+}
+
 // pod shows a pod of the set of a JobSet, which is created, runs, ready, over, failed or gone.
 func (r *run) pod(set, uid, state string) *run {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: set + "-" + uid, UID: types.UID(set + uid), Labels: map[string]string{"jobset.sigs.k8s.io/replicatedjob-name": set}}}
@@ -43,6 +48,8 @@ func (r *run) pod(set, uid, state string) *run {
 		}
 	case "over":
 		pod.Status.Phase, status.State.Terminated = corev1.PodSucceeded, &corev1.ContainerStateTerminated{}
+	case "again":
+		pod.Status.Phase, status.State.Running, status.RestartCount = corev1.PodRunning, &corev1.ContainerStateRunning{}, 1
 	case "crashed":
 		pod.Status.Phase, status.RestartCount = corev1.PodRunning, 1
 	}
@@ -205,5 +212,24 @@ func TestWorkThatLacksPodsIsNotReady(t *testing.T) {
 	}
 	if got := newRun().pod("one", "a", "runs").makes(1, 1).Bare(); got != transcript.Unready {
 		t.Errorf("with its only pod it is %s", got)
+	}
+}
+
+// A container that is started again right before its pod or the object ends, or after that, is not compared.
+func TestStartsAtTheEndAreNotCounted(t *testing.T) {
+	starts := func(r *run) int { return r.Summary(transcript.Failed).Starts["a"] }
+	for name, test := range map[string]struct {
+		run  *run
+		want int
+	}{
+		"long before the end":       {newRun().pod("a", "1", "runs").pod("a", "1", "again").rest(time.Minute).says("Failed/Crashed"), 2},
+		"right before the end":      {newRun().pod("a", "1", "runs").pod("a", "1", "again").says("Failed/Crashed"), 1},
+		"after the end":             {newRun().pod("a", "1", "runs").says("Failed/Crashed").rest(time.Minute).pod("a", "1", "again"), 1},
+		"right before its deletion": {newRun().pod("a", "1", "runs").pod("a", "1", "again").pod("a", "1", "gone"), 1},
+		"the only start":            {newRun().pod("a", "1", "runs").pod("a", "1", "gone"), 1},
+	} {
+		if got := starts(test.run); got != test.want {
+			t.Errorf("%s: %d starts, want %d", name, got, test.want)
+		}
 	}
 }
