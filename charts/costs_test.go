@@ -37,6 +37,12 @@ func bombs() map[string]func(suspend bool) string {
 		"capabilities": func(s bool) string {
 			return job(s, "", worker(`"containers":[{"name":"c","securityContext":{"capabilities":{"add":[`+fill(`"KILL"`)+`]}}}]`))
 		},
+		"tolerations": func(s bool) string {
+			return job(s, "", worker(`"tolerations":[`+fill(`{"key":"nvidia.com/gpu"}`)+`]`))
+		},
+		"owners": func(s bool) string {
+			return job(s, `,"ownerReferences":[`+fill(`{"kind":"ConfigMap","name":"c"}`)+`]`, worker(`"nodeName":""`))
+		},
 		"worker groups": func(s bool) string { return ray(s, `"workerGroupSpecs":[`+fill(`{"groupName":"a"}`)+`]`) },
 		// The API server allows 256 KiB of annotations.
 		"annotations": func(s bool) string {
@@ -88,6 +94,8 @@ func TestWorkThatIsTooLargeIsRefusedWithASentence(t *testing.T) {
 		"capabilities": {"mlbatch-pod-security", "at most 64 capabilities each"},
 		"requests":     {"mlbatch-growth", "has at most 100 entries: remove the others"},
 		"amounts":      {"mlbatch-growth", "has at most 100 entries: remove the others"},
+		"tolerations":  {"mlbatch-placement", "at most 64 tolerations"},
+		"owners":       {"mlbatch-ownership", "remove metadata.ownerReferences"},
 		"finalizers":   {"mlbatch-lifecycle", "more than 20 finalizers"},
 	} {
 		r := request{operation: admission.Create, object: all[name](true)}

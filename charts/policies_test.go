@@ -69,17 +69,8 @@ func policiesWith(t *testing.T, values map[string]any) map[string]admissionregis
 // compile compiles a policy as an API server does that stores it.
 func compile(t *testing.T, policy admissionregistration.ValidatingAdmissionPolicy) validating.Validator {
 	t.Helper()
-	compiler, err := cel.NewCompositedCompiler(environment.MustBaseEnvSet(oldest))
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiler := compilerOf(t, policy)
 	authorized, plain := cel.OptionalVariableDeclarations{HasAuthorizer: true}, cel.OptionalVariableDeclarations{}
-	for _, v := range policy.Spec.Variables {
-		variable := &validating.Variable{Name: v.Name, Expression: v.Expression}
-		if result := compiler.CompileAndStoreVariable(variable, authorized, environment.NewExpressions); result.Error != nil {
-			t.Errorf("%s: variable %s: %v", policy.Name, v.Name, result.Error)
-		}
-	}
 	var conditions, validations, messages []cel.ExpressionAccessor
 	for _, c := range policy.Spec.MatchConditions {
 		conditions = append(conditions, &matchconditions.MatchCondition{Name: c.Name, Expression: c.Expression})
@@ -97,6 +88,23 @@ func compile(t *testing.T, policy admissionregistration.ValidatingAdmissionPolic
 	return validating.NewValidator(compiler.CompileCondition(validations, authorized, environment.NewExpressions), matcher,
 		compiler.CompileCondition(nil, authorized, environment.NewExpressions),
 		compiler.CompileCondition(messages, plain, environment.NewExpressions), policy.Spec.FailurePolicy, nil)
+}
+
+// compilerOf knows the variables of a policy.
+func compilerOf(t *testing.T, policy admissionregistration.ValidatingAdmissionPolicy) *cel.CompositedCompiler {
+	t.Helper()
+	compiler, err := cel.NewCompositedCompiler(environment.MustBaseEnvSet(oldest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	authorized := cel.OptionalVariableDeclarations{HasAuthorizer: true}
+	for _, v := range policy.Spec.Variables {
+		variable := &validating.Variable{Name: v.Name, Expression: v.Expression}
+		if result := compiler.CompileAndStoreVariable(variable, authorized, environment.NewExpressions); result.Error != nil {
+			t.Errorf("%s: variable %s: %v", policy.Name, v.Name, result.Error)
+		}
+	}
+	return compiler
 }
 
 // request is what a policy judges.
@@ -126,7 +134,17 @@ func judge(t *testing.T, policy validating.Validator, r request, may bool) (refu
 // decide also returns what the API server cannot evaluate, and therefore refuses.
 func decide(t *testing.T, policy validating.Validator, r request, may bool) []validating.PolicyDecision {
 	t.Helper()
-	object, old := unstructuredOf(t, r.object), unstructuredOf(t, r.old)
+	var options runtime.Object
+	if r.options != "" {
+		options = unstructuredOf(t, "{apiVersion: v1, kind: DeleteOptions, "+r.options+"}")
+	}
+	attributes, namespace := r.about(unstructuredOf(t, r.object), unstructuredOf(t, r.old), options)
+	result := policy.Validate(t.Context(), attributes.GetResource(), attributes, nil, namespace, celconfig.RuntimeCELCostBudget, rights(may))
+	return result.Decisions
+}
+
+// about is what the API server knows of a request with these objects.
+func (r request) about(object, old *unstructured.Unstructured, options runtime.Object) (*admission.VersionedAttributes, *corev1.Namespace) {
 	known := object
 	if known == nil {
 		known = old
@@ -139,10 +157,7 @@ func decide(t *testing.T, policy validating.Validator, r request, may bool) []va
 	}
 	member := &user.DefaultInfo{Name: "mallory"}
 	attributes := &admission.VersionedAttributes{VersionedKind: gvk}
-	var newObject, oldObject, options runtime.Object
-	if r.options != "" {
-		options = unstructuredOf(t, "{apiVersion: v1, kind: DeleteOptions, "+r.options+"}")
-	}
+	var newObject, oldObject runtime.Object
 	if object != nil {
 		newObject, attributes.VersionedObject = object, admission.NewLazyObject(object)
 	}
@@ -151,8 +166,7 @@ func decide(t *testing.T, policy validating.Validator, r request, may bool) []va
 	}
 	attributes.Attributes = admission.NewAttributesRecord(newObject, oldObject, gvk, "blue", known.GetName(), gvr, r.subresource, r.operation, options, false, member)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "blue", Labels: r.labels, Annotations: r.annotations}}
-	result := policy.Validate(t.Context(), gvr, attributes, nil, namespace, celconfig.RuntimeCELCostBudget, rights(may))
-	return result.Decisions
+	return attributes, namespace
 }
 
 // parsed are objects by their text. Policies change none.
@@ -556,6 +570,7 @@ func TestPoliciesJudgeWhatAnObjectIs(t *testing.T) {
 		"a pod on a node":                        {"placement", podWith(toNode), noNode},
 		"a pod that tolerates everything":        {"placement", podWith(toAll), noAll},
 		"a pod on control planes":                {"placement", podWith(toMasters), noMasters},
+		"a pod that tolerates too much":          {"placement", podWith("tolerations: [" + strings.Repeat("{key: a},", 65) + "]"), "at most 64 tolerations"},
 		"a pod on a cordoned node":               {"placement", podWith(toCordoned), "may not run on cordoned nodes"},
 		"a PyTorchJob on a cordoned node":        {"placement", pyTorchJobWith(toCordoned), "may not run on cordoned nodes"},
 		"a PyTorchJob on a node":                 {"placement", pyTorchJobWith(toNode), noNode},

@@ -21,6 +21,9 @@ func placement(namespace Namespace, pod *corev1.PodTemplateSpec) string {
 	if pod.Spec.NodeName != "" {
 		return "pods in a team namespace may not name their node: leave out nodeName, and use nodeSelector or affinity to choose among the nodes of your quota"
 	}
+	if !few(pod.Spec.Tolerations) {
+		return "pods of this team have at most 64 tolerations, with keys of 317 and values of 63 characters: remove the others"
+	}
 	for _, toleration := range pod.Spec.Tolerations {
 		switch {
 		case toleration.Key == "":
@@ -62,9 +65,6 @@ func (n Namespace) strangeTaints(tolerations []corev1.Toleration) string {
 	list, is := n.Annotations[TolerationsAnnotation]
 	if !is {
 		return ""
-	}
-	if !few(tolerations) {
-		return "pods of this team have at most 64 tolerations, with keys of 317 and values of 63 characters: remove the others"
 	}
 	ofTeam := slices.DeleteFunc(strings.Split(list, ","), func(entry string) bool { return entry == "" })
 	known := slices.Concat(ofTeam, conditionTaints, n.HealthTaints)
