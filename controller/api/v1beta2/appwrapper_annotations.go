@@ -81,6 +81,8 @@ const (
 	AdmissionGracePeriodDurationAnnotation = AnnotationPrefix + "admissionGracePeriodDuration"
 	// WarmupGracePeriodDurationAnnotation: how long pods may take to start.
 	WarmupGracePeriodDurationAnnotation = AnnotationPrefix + "warmupGracePeriodDuration"
+	// InitGracePeriodDurationAnnotation: how long each init container of a pod may run.
+	InitGracePeriodDurationAnnotation = AnnotationPrefix + "initGracePeriodDuration"
 	// FailureGracePeriodDurationAnnotation: how long failed or lost pods may take to be
 	// replaced.
 	FailureGracePeriodDurationAnnotation = AnnotationPrefix + "failureGracePeriodDuration"

@@ -28,6 +28,7 @@ func TestWordsKeepTheirSpelling(t *testing.T) {
 
 		"workload.codeflare.dev.appwrapper/admissionGracePeriodDuration":         AdmissionGracePeriodDurationAnnotation,
 		"workload.codeflare.dev.appwrapper/warmupGracePeriodDuration":            WarmupGracePeriodDurationAnnotation,
+		"workload.codeflare.dev.appwrapper/initGracePeriodDuration":              InitGracePeriodDurationAnnotation,
 		"workload.codeflare.dev.appwrapper/failureGracePeriodDuration":           FailureGracePeriodDurationAnnotation,
 		"workload.codeflare.dev.appwrapper/retryPausePeriodDuration":             RetryPausePeriodDurationAnnotation,
 		"workload.codeflare.dev.appwrapper/retryLimit":                           RetryLimitAnnotation,

@@ -94,6 +94,7 @@ func (o *observation) podOf(pod *corev1.Pod) lifecycle.Pod {
 		}
 	}
 	crashLoop, runsSince := crashLoopOf(pod)
+	initSince, initEnded := initOf(pod)
 	return lifecycle.Pod{
 		CrashLoop:     crashLoop,
 		RunsSince:     runsSince,
@@ -102,6 +103,8 @@ func (o *observation) podOf(pod *corev1.Pod) lifecycle.Pod {
 		EndsBy:        ptr.Deref(pod.DeletionTimestamp, metav1.Time{}).Time,
 		Ended:         endOf(pod),
 		Started:       started,
+		InitSince:     initSince.Time,
+		InitEnded:     initEnded.Time,
 		NotReadySince: notReadySince(pod),
 		IdleSince:     idleSince(pod),
 		IdleSeen:      idleSeen(pod),

@@ -187,12 +187,14 @@ type podState struct {
 	idleSeen          int64
 	crashLoop         string
 	runsSince         int64
+	initSince         int64
 }
 
 func relevantOf(pod *corev1.Pod) podState {
 	crashLoop, runsSince := crashLoopOf(pod)
+	initSince, _ := initOf(pod)
 	return podState{
-		crashLoop: crashLoop, runsSince: runsSince.Unix(),
+		crashLoop: crashLoop, runsSince: runsSince.Unix(), initSince: initSince.Unix(),
 		phase: pod.Status.Phase, node: pod.Spec.NodeName, started: pod.Status.StartTime != nil,
 		deleting: !pod.DeletionTimestamp.IsZero(), notReadySince: notReadySince(pod).Unix(),
 		idleSince: idleSince(pod).Unix(), idleSeen: idleSeen(pod).Unix(),

@@ -218,6 +218,7 @@ func (in *interner) slimPod(pod *corev1.Pod) *corev1.Pod {
 			slim.Status.ContainerStatuses = append(slim.Status.ContainerStatuses, in.slimCrash(container))
 		}
 	}
+	slimInit(pod, slim)
 	in.slimFailures(pod, slim)
 	return slim
 }

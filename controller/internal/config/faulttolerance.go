@@ -15,6 +15,7 @@ import (
 type FaultTolerance struct {
 	AdmissionGracePeriod         Duration `json:"admissionGracePeriod"`
 	WarmupGracePeriod            Duration `json:"warmupGracePeriod"`
+	InitGracePeriod              Duration `json:"initGracePeriod"`
 	FailureGracePeriod           Duration `json:"failureGracePeriod"`
 	ResetPause                   Duration `json:"resetPause"`
 	RetryLimit                   int32    `json:"retryLimit"`
@@ -33,6 +34,7 @@ func (f *FaultTolerance) periods() map[string]*Duration {
 	return map[string]*Duration{
 		"admissionGracePeriod":         &f.AdmissionGracePeriod,
 		"warmupGracePeriod":            &f.WarmupGracePeriod,
+		"initGracePeriod":              &f.InitGracePeriod,
 		"failureGracePeriod":           &f.FailureGracePeriod,
 		"resetPause":                   &f.ResetPause,
 		"deletionGracePeriod":          &f.DeletionGracePeriod,

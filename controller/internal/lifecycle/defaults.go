@@ -47,6 +47,8 @@ var periods = []Setting[time.Duration]{
 		time.Minute, func(d *Defaults) *time.Duration { return &d.AdmissionGrace }},
 	{"warmupGracePeriod", v1beta2.WarmupGracePeriodDurationAnnotation, GraceCeilingKey,
 		5 * time.Minute, func(d *Defaults) *time.Duration { return &d.WarmupGrace }},
+	{"initGracePeriod", v1beta2.InitGracePeriodDurationAnnotation, GraceCeilingKey,
+		time.Hour, func(d *Defaults) *time.Duration { return &d.InitGrace }},
 	{"failureGracePeriod", v1beta2.FailureGracePeriodDurationAnnotation, GraceCeilingKey,
 		time.Minute, func(d *Defaults) *time.Duration { return &d.FailureGrace }},
 	{"resetPause", v1beta2.RetryPausePeriodDurationAnnotation, GraceCeilingKey,

@@ -19,6 +19,8 @@ type Policy struct {
 	AdmissionGrace time.Duration
 	// WarmupGrace is how long pods may take to run once all of them exist.
 	WarmupGrace time.Duration
+	// InitGrace is how long each init container of a pod may run, while nothing but such is waited for.
+	InitGrace time.Duration
 	// FailureGrace is how long failed or lost pods may take to be replaced.
 	FailureGrace time.Duration
 	// SurplusGrace is how long pods may exceed the pod sets: the configured failure grace, which

@@ -38,6 +38,7 @@ func TestParsePolicy(t *testing.T) {
 			given: annotations{
 				v1beta2.AdmissionGracePeriodDurationAnnotation: "1s",
 				v1beta2.WarmupGracePeriodDurationAnnotation:    "2s",
+				v1beta2.InitGracePeriodDurationAnnotation:      "8s",
 				v1beta2.FailureGracePeriodDurationAnnotation:   "3s",
 				pause: "4s",
 				v1beta2.ForcefulDeletionGracePeriodAnnotation: "5s",
@@ -46,7 +47,7 @@ func TestParsePolicy(t *testing.T) {
 			},
 			want: func(p *lifecycle.Policy) {
 				p.AdmissionGrace, p.WarmupGrace, p.FailureGrace = time.Second, 2*time.Second, 3*time.Second
-				p.RetryPause, p.ForcefulDeletionGrace = 4*time.Second, 5*time.Second
+				p.RetryPause, p.ForcefulDeletionGrace, p.InitGrace = 4*time.Second, 5*time.Second, 8*time.Second
 				p.DeletionOnFailureHold, p.SuccessTTL = 6*time.Second, 7*time.Second
 			},
 		},
@@ -147,7 +148,7 @@ func FuzzParsePolicy(f *testing.F) {
 				t.Errorf("the problem is %q = %q, which is not an annotation", p.Annotation, p.Value)
 			}
 		}
-		for _, d := range []time.Duration{policy.AdmissionGrace, policy.WarmupGrace, policy.FailureGrace,
+		for _, d := range []time.Duration{policy.AdmissionGrace, policy.WarmupGrace, policy.InitGrace, policy.FailureGrace,
 			policy.RetryPause, policy.ForcefulDeletionGrace, policy.DeletionOnFailureHold, policy.NoProgressGrace, policy.IdleGrace} {
 			if d < 0 || d > defaults.GraceCeiling {
 				t.Errorf("a period of %s", d)
@@ -168,6 +169,7 @@ func written(p lifecycle.Policy) map[string]string {
 	annotations := map[string]string{
 		v1beta2.AdmissionGracePeriodDurationAnnotation:  p.AdmissionGrace.String(),
 		v1beta2.WarmupGracePeriodDurationAnnotation:     p.WarmupGrace.String(),
+		v1beta2.InitGracePeriodDurationAnnotation:       p.InitGrace.String(),
 		v1beta2.FailureGracePeriodDurationAnnotation:    p.FailureGrace.String(),
 		v1beta2.RetryPausePeriodDurationAnnotation:      p.RetryPause.String(),
 		v1beta2.RetryLimitAnnotation:                    fmt.Sprint(p.RetryLimit),

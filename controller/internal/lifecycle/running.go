@@ -286,5 +286,5 @@ func (v *view) readinessDeadline(s podSets) time.Time {
 	if v.hasReason(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady) {
 		deadline = later(deadline, v.replacementDeadline(v.transitionTime(v1beta2.PodsReady)))
 	}
-	return later(deadline, v.replacedBy(s))
+	return later(later(deadline, v.replacedBy(s)), v.preparedBy(s))
 }

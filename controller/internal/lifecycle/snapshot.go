@@ -149,6 +149,9 @@ type Pod struct {
 	Ended time.Time
 	// Started is when the kubelet began with the pod; zero if it has not.
 	Started time.Time
+	// InitSince is since when an init container of a pending pod runs; zero if none does, or it has run before.
+	// InitEnded is when the last one ended that has succeeded.
+	InitSince, InitEnded time.Time
 	// NotReadySince is since when a pod with a readiness probe runs and is not ready; zero if it is ready,
 	// does not run, or has no such probe.
 	NotReadySince time.Time

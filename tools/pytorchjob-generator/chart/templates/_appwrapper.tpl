@@ -1,7 +1,7 @@
 {{/* The author's settings for the controller. */}}
 {{- define "generator.annotations" -}}
 workload.codeflare.dev.mlbatch/pytorchGeneratorVersion: {{ .Chart.Version | quote }}
-{{- range $period := list "admissionGracePeriodDuration" "warmupGracePeriodDuration" "failureGracePeriodDuration" "retryPausePeriodDuration" "forcefulDeletionGracePeriodDuration" "deletionOnFailureGracePeriodDuration" "successTTLDuration" }}
+{{- range $period := list "admissionGracePeriodDuration" "warmupGracePeriodDuration" "initGracePeriodDuration" "failureGracePeriodDuration" "retryPausePeriodDuration" "forcefulDeletionGracePeriodDuration" "deletionOnFailureGracePeriodDuration" "successTTLDuration" }}
 {{- with get $.Values $period }}
 workload.codeflare.dev.appwrapper/{{ $period }}: {{ include "generator.duration" . }}
 {{- end }}
