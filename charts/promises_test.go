@@ -153,6 +153,14 @@ func kueueReads(more string) map[string]any {
 	return map[string]any{"managerConfig": map[string]any{"controllerManagerConfigYaml": least + more}}
 }
 
+// withPorts adds the Services of other ports, without which Kueue could not be reached there.
+func withPorts(kueue map[string]any) map[string]any {
+	for service, port := range map[string]int{"webhookService": 10443, "metricsService": 9090} {
+		kueue[service] = map[string]any{"ports": []any{map[string]any{"name": "https", "port": 443, "protocol": "TCP", "targetPort": port}}}
+	}
+	return kueue
+}
+
 func TestNetworkPoliciesAllowTheListeningPorts(t *testing.T) {
 	const frameworks = "integrations: {frameworks: [workload.codeflare.dev/appwrapper, kubeflow.org/pytorchjob, ray.io/rayjob, ray.io/raycluster]}\n"
 	for name, row := range map[string]struct {
@@ -164,9 +172,10 @@ func TestNetworkPoliciesAllowTheListeningPorts(t *testing.T) {
 		"Kueue without configured ports": {
 			map[string]any{"kueue": kueueReads(frameworks)}, "kueue-controller-manager", []int32{9443, 8443, 8082, 8081},
 		},
-		"Kueue with other ports": {map[string]any{"kueue": kueueReads(frameworks +
-			"webhook: {port: 10443}\nmetrics: {bindAddress: '0.0.0.0:9090'}\nhealth: {healthProbeBindAddress: ':9091'}\nvisibilityServer: {bindPort: 9092}")},
-			"kueue-controller-manager", []int32{10443, 9090, 9092, 9091}},
+		"Kueue with other ports": {
+			map[string]any{"kueue": withPorts(kueueReads(frameworks + "webhook: {port: 10443}\nmetrics: {bindAddress: '0.0.0.0:9090'}"))},
+			"kueue-controller-manager", []int32{10443, 9090, 8082, 8081},
+		},
 		"Kueue without metrics": {
 			map[string]any{"kueue": kueueReads(frameworks + "metrics: {bindAddress: '0'}")}, "kueue-controller-manager", []int32{9443, 8082, 8081},
 		},

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package charts_test
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	kueueconfig "sigs.k8s.io/kueue/apis/config/v1beta2"
+	"sigs.k8s.io/yaml"
+)
+
+// kueueTable is files/kueue.yaml: what becomes of each value of Kueue. A row is a text, or a judgement.
+type kueueTable struct {
+	Values, Configuration map[string]any
+}
+
+func tableOfKueue(t *testing.T) (table kueueTable) {
+	t.Helper()
+	if err := yaml.UnmarshalStrict(packaged(t, "mlbatch").Files["files/kueue.yaml"], &table); err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// schemaLeaves are the values that the schema of a chart knows.
+func schemaLeaves(schema map[string]any, at string, found func(string)) {
+	properties, _ := schema["properties"].(map[string]any)
+	for name, nested := range properties {
+		if below, is := nested.(map[string]any); is && below["properties"] != nil {
+			schemaLeaves(below, at+name+".", found)
+			continue
+		}
+		found(at + name)
+	}
+}
+
+// fieldLeaves are the fields of a type by their names in YAML. Items of lists are the author's own.
+func fieldLeaves(of reflect.Type, at string, found func(string)) {
+	for i := range of.NumField() {
+		field := of.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		kind := field.Type
+		if kind.Kind() == reflect.Pointer {
+			kind = kind.Elem()
+		}
+		section := kind.Kind() == reflect.Struct && (kind.PkgPath() == of.PkgPath() || strings.Contains(kind.PkgPath(), "component-base/config"))
+		switch {
+		case name == "" && section:
+			fieldLeaves(kind, at, found)
+		case name == "": // apiVersion and kind
+		case section:
+			fieldLeaves(kind, at+name+".", found)
+		default:
+			found(at + name)
+		}
+	}
+}
+
+// A new version of Kueue may bring values. Somebody has to say what becomes of each, before a user finds out.
+func TestEveryValueOfKueueIsJudged(t *testing.T) {
+	table, schema := tableOfKueue(t), map[string]any{}
+	if err := json.Unmarshal(packaged(t, "mlbatch").Files["charts/kueue/values.schema.json"], &schema); err != nil {
+		t.Fatal(err)
+	}
+	judge := func(rows map[string]any, walk func(func(string))) {
+		unused := maps.Clone(rows)
+		walk(func(leaf string) {
+			section := leaf
+			for rows[section] == nil {
+				i := strings.LastIndexByte(strings.TrimSuffix(section, ".*"), '.')
+				if i < 0 {
+					t.Errorf("files/kueue.yaml does not say what becomes of %s", leaf)
+					return
+				}
+				section = section[:i] + ".*"
+			}
+			delete(unused, section)
+		})
+		if len(unused) > 0 {
+			t.Errorf("Kueue has no %q: remove them from files/kueue.yaml", slices.Sorted(maps.Keys(unused)))
+		}
+	}
+	judge(table.Values, func(found func(string)) { schemaLeaves(schema, "", found) })
+	judge(table.Configuration, func(found func(string)) { fieldLeaves(reflect.TypeFor[kueueconfig.Configuration](), "", found) })
+}
+
+// wrongForKueue has a value that files/kueue.yaml does not allow, for each of its rows.
+const wrongForKueue = `
+nameOverride: queues
+certManager: {issuerRef: {name: mine}}
+enableVisibilityAuthReaderRoleBinding: false
+enableKueueViz: true
+metricsService: {labels: {a: b}}
+serviceAccount: {create: true, name: mine}
+managerConfig:
+  configuration:
+    namespace: other
+    webhook: {port: 10443, host: 127.0.0.1, certDir: /certificates}
+    leaderElection: {resourceLock: endpoints, resourceNamespace: other}
+    metrics: {bindAddress: ":9090", enableClusterQueueResources: false}
+    health: {healthProbeBindAddress: ":9091", readinessEndpointName: ready, livenessEndpointName: alive}
+    internalCertManagement: {enable: false}
+    admissionFairSharing: {usageHalfLifeTime: 1h}
+    resources:
+      quotaCheckStrategy: IgnoreUndeclared
+      excludeResourcePrefixes: [example.com/]
+      transformations: [{input: example.com/a, outputs: {example.com/b: 1}}]
+    objectRetentionPolicies: {workloads: {afterDeactivatedByKueue: 1h}}
+    visibilityServer: {bindAddress: 127.0.0.1, bindPort: 9092}
+`
+
+func TestValuesThatKueueCannotHaveAreRefusedOrNoted(t *testing.T) {
+	wrong := map[string]any{}
+	if err := yaml.Unmarshal([]byte(wrongForKueue), &wrong); err != nil {
+		t.Fatal(err)
+	}
+	_, refused := render(t, "mlbatch", map[string]any{"kueue": wrong})
+	if refused == nil {
+		t.Fatal("nothing is refused")
+	}
+	table := tableOfKueue(t)
+	harmless := map[string]any{"kueue": onlyNoted(wrong)}
+	notes := must(render(t, "mlbatch", harmless))(t).Info.Notes
+	for part, rows := range map[string]map[string]any{"kueue.%": table.Values, "% in kueue.managerConfig.configuration": table.Configuration} {
+		for name, row := range rows {
+			judgement, is := row.(map[string]any)
+			if !is {
+				continue
+			}
+			at := strings.Replace(part, "%", strings.TrimSuffix(name, ".*"), 1)
+			if sentence, is := judgement["refuse"].(string); is && !strings.Contains(refused.Error(), at+" "+sentence) {
+				t.Errorf("%s is not refused", at)
+			}
+			if sentence, is := judgement["note"].(string); is && !strings.Contains(notes, at+" "+sentence) {
+				t.Errorf("%s is not noted", at)
+			}
+			delete(judgement, "refuse")
+			delete(judgement, "note")
+			delete(judgement, "unless")
+			if diff := cmp.Diff(map[string]any{}, judgement); diff != "" {
+				t.Errorf("%s has other keys (-want +got)\n%s", at, diff)
+			}
+		}
+	}
+}
+
+// onlyNoted leaves of wrong values those that are noted.
+func onlyNoted(wrong map[string]any) map[string]any {
+	configuration := wrong["managerConfig"].(map[string]any)["configuration"].(map[string]any)
+	resources := maps.Clone(configuration["resources"].(map[string]any))
+	delete(resources, "quotaCheckStrategy")
+	noted := map[string]any{"metrics": map[string]any{"enableClusterQueueResources": false}, "resources": resources}
+	for _, name := range []string{"admissionFairSharing", "objectRetentionPolicies"} {
+		noted[name] = configuration[name]
+	}
+	return map[string]any{
+		"enableVisibilityAuthReaderRoleBinding": false, "enableKueueViz": true,
+		"managerConfig": map[string]any{"configuration": noted},
+	}
+}
+
+// What goes together is not refused.
+func TestValuesOfKueueThatFitEachOther(t *testing.T) {
+	rows := map[string]string{
+		"cert-manager with an issuer of one's own": `{enableCertManager: true, certManager: {issuerRef: {name: mine, kind: ClusterIssuer}}}`,
+		"a webhook on another port":                `{webhookService: {ports: [{port: 443, protocol: TCP, targetPort: 10443}]}, managerConfig: {configuration: {webhook: {port: 10443}}}}`,
+		"no metrics":                               `{managerConfig: {configuration: {metrics: {bindAddress: "0"}}}}`,
+		"what is the default":                      `{nameOverride: "", managerConfig: {configuration: {namespace: ` + namespace + `, visibilityServer: {bindPort: 8082}, leaderElection: {resourceNamespace: ` + namespace + `}}}}`,
+	}
+	for name, text := range rows {
+		t.Run(name, func(t *testing.T) {
+			in := map[string]any{}
+			if err := yaml.Unmarshal([]byte(text), &in); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := render(t, "mlbatch", map[string]any{"kueue": in}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

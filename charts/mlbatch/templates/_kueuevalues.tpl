@@ -1,0 +1,32 @@
+{{/*
+What files/kueue.yaml says of the values of Kueue that are set, one line each: (list context "refuse" or "note"). A
+value that is empty is not set.
+*/}}
+{{- define "mlbatch.kueueSentences" -}}
+{{- $root := index . 0 }}
+{{- $verdict := index . 1 }}
+{{- $configuration := include "platform.kueueConfiguration" $root.Values.kueue.managerConfig | fromYaml }}
+{{- $in := dict "values" $root.Values.kueue "configuration" $configuration }}
+{{- $at := dict "values" "kueue.%s %s" "configuration" "%s in kueue.managerConfig.configuration %s" }}
+{{- range $part, $rows := $root.Files.Get "files/kueue.yaml" | fromYaml }}
+{{- range $name, $row := $rows }}
+{{- if kindIs "map" $row }}
+{{- $value := get $in $part }}
+{{- range trimSuffix ".*" $name | splitList "." }}
+{{- if kindIs "map" $value }}
+{{- $value = get $value . }}
+{{- else }}
+{{- $value = "" }}
+{{- end }}
+{{- end }}
+{{- $allowed := list "" "<nil>" "map[]" "[]" }}
+{{- range $row.unless }}
+{{- $allowed = append $allowed (tpl . $root) }}
+{{- end }}
+{{- if and (hasKey $row $verdict) (not (has (toString $value) $allowed)) }}
+{{ printf (get $at $part) (trimSuffix ".*" $name) (get $row $verdict) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
