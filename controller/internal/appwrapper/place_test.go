@@ -97,7 +97,7 @@ func timeless(status v1beta2.AppWrapperStatus) v1beta2.AppWrapperStatus {
 	status = *status.DeepCopy()
 	status.PhaseTransitionTime, status.Usage = nil, nil // checkBooks looks at it
 	for i := range status.AvoidedNodes {
-		status.AvoidedNodes[i].Until = metav1.Time{}
+		status.AvoidedNodes[i].Since, status.AvoidedNodes[i].Until = nil, metav1.Time{}
 	}
 	for i := range status.LastAttempts {
 		status.LastAttempts[i].Began, status.LastAttempts[i].Ended, status.LastAttempts[i].RanSeconds = metav1.Time{}, metav1.Time{}, 0

@@ -90,7 +90,9 @@ const (
 // enough others.
 func (r *Reconciler) reportSuspects(ctx context.Context, o *observation, d lifecycle.Decision) error {
 	news := slices.DeleteFunc(slices.Clone(d.Status.AvoidedNodes), func(n v1beta2.AvoidedNode) bool {
-		return slices.Contains(o.snapshot.Status.AvoidedNodes, n)
+		return slices.ContainsFunc(o.snapshot.Status.AvoidedNodes, func(known v1beta2.AvoidedNode) bool {
+			return known.Name == n.Name && known.Cause == n.Cause && known.Until.Equal(&n.Until)
+		})
 	})
 	if len(news) == 0 {
 		return nil
