@@ -100,6 +100,8 @@ type World interface {
 	// of them.
 	EndPods(component int, how corev1.PodPhase, exitCodes ...int32)
 	EndPod(component int, how corev1.PodPhase, exitCodes ...int32)
+	// CreateLate: a creation of an attempt that is over reaches the API server now, with its pods.
+	CreateLate(component int)
 	// AddPod creates a running pod with the AppWrapper's label that no component has made.
 	// RemoveAddedPods removes all of them.
 	AddPod()

@@ -15,6 +15,24 @@ var suspensions = []Story{
 		after(time.Minute).waits(quotareason.ExceedsMaxQuota).
 		after(time.Hour).runs(),
 
+	tell("a creation that arrives after the suspension", job("train", 2), front).runs().
+		after(time.Hour).evicted().
+		after(time.Minute).createdLate(0).
+		after(time.Hour).admitted().podsStart(),
+
+	tell("a creation that arrives while no controller runs, and then quota", job("train", 2)).runs().
+		after(time.Hour).evicted().
+		after(time.Minute).controllerStops().
+		then("paused controller", "creates the Job, and Kueue admits the work", func(w World) { w.CreateLate(0); w.Admit() }).
+		after(time.Minute).controllerStarts().
+		after(time.Minute).podsStart(),
+
+	tell("a creation that arrives after the work has failed", job("train", 1)).
+		with(v1beta2.RetryLimitAnnotation, "0").runs().
+		after(time.Minute).then("owner", "the Job has failed", fails(1)).
+		after(time.Minute).createdLate(0).
+		after(time.Hour),
+
 	tell("suspension by Kueue while running", job("train", 2)).runs().
 		after(time.Hour).evicted().
 		after(time.Hour).admitted().podsStart(),

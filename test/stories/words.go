@@ -4,6 +4,7 @@ package stories
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -161,6 +162,10 @@ func (s Story) idles() Story {
 
 func (s Story) works() Story {
 	return s.then("watcher", "the devices of the pods are used", World.Busy)
+}
+
+func (s Story) createdLate(component int) Story {
+	return s.then("paused controller", "creates component "+strconv.Itoa(component), func(w World) { w.CreateLate(component) })
 }
 
 func (s Story) podIsAdded() Story {

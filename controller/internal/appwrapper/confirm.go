@@ -89,7 +89,7 @@ func (o *observation) inDoubt(i int, d lifecycle.Decision) bool {
 	case o.components[i].refuted:
 		return true
 	case !seen.Exists:
-		return mayExist(deployed) && !o.untried // only the API server is believed to have none
+		return mayExist(deployed) && !o.untried || o.mayBeStray(i, d) // only the API server is believed to have none
 	case deployed != nil && deployed.Reason == v1beta2.ReasonComponentDeleted:
 		return true // it is gone, and the cache lags behind
 	case o.creating(deployed):

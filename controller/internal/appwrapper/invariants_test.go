@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,7 +28,7 @@ func (l *life) hear(before, after client.Object) {
 	}
 	l.account()
 	component, created := after.(*unstructured.Unstructured)
-	if created && before == nil {
+	if created && before == nil && !l.late {
 		l.creates[component.GetName()]++
 		if !l.quota {
 			l.broken("nothing is created without quota")
@@ -105,6 +106,9 @@ func (l *life) account() {
 
 func (l *life) somePodsLive() bool {
 	return slices.ContainsFunc(l.api.pods(), func(pod *corev1.Pod) bool {
+		if owner := metav1.GetControllerOf(pod); owner != nil && l.strays[owner.UID] {
+			return false // it never had quota
+		}
 		return pod.Status.Phase == corev1.PodPending || pod.Status.Phase == corev1.PodRunning
 	})
 }

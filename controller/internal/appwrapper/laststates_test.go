@@ -50,7 +50,7 @@ func (w *world) listen() toolscache.ResourceEventHandler {
 	w.Helper()
 	watches, _, _ := watchWorld(w.T)
 	w.reconciler.lastState = watches.ended.get
-	return watches.ended.note(kinds.For(jobKind), wakeOwner(kinds.For(jobKind), watches.queue))
+	return watches.ended.note(kinds.For(jobKind), wakeOwner(kinds.For(jobKind), watches.queue, deployed))
 }
 
 // A Job with ttlSecondsAfterFinished: 0 may be gone before the first look at its end. Its watch

@@ -47,8 +47,10 @@ type life struct {
 	silent  map[string]bool // pods whose kubelet does not respond
 	rests   map[string]bool // pods that do not use their devices
 	blind   bool            // nobody says so
-	made    int             // pods created so far
-	creates map[string]int  // components created so far
+	late    bool            // another process creates something just now
+	strays  map[types.UID]bool
+	made    int            // pods created so far
+	creates map[string]int // components created so far
 	told    announcements
 	over    troubles.Manner // why the story ended early, if it did
 	places  []place         // the place after each step
@@ -64,7 +66,7 @@ func live(t *testing.T, story stories.Story, w *troubles.Wire, calm *life) *life
 	l := &life{
 		T: t, story: story, now: born, startsAt: born, calm: calm,
 		wire:    w,
-		permits: map[int]bool{}, silent: map[string]bool{}, rests: map[string]bool{}, creates: map[string]int{}, told: announcements{},
+		permits: map[int]bool{}, silent: map[string]bool{}, rests: map[string]bool{}, creates: map[string]int{}, told: announcements{}, strays: map[types.UID]bool{},
 	}
 	l.wire.Outrun = l.outrun
 	clock := func() time.Time { return l.now }

@@ -78,6 +78,7 @@ func startProcess(api *apiServer, wire *troubles.Wire, told announcements, stand
 		started: map[schema.GroupVersionKind]toolscache.ResourceEventHandlerRegistration{},
 		queue:   p.queue,
 		ended:   newLastStates(),
+		over:    hasNothingDeployed(slimCache{p.seen}),
 	}
 	defaults := lifecycle.StandardDefaults()
 	defaults.MigrationLimit = migrationLimit

@@ -135,6 +135,7 @@ func newWatches(mgr ctrl.Manager, extra []config.ExtraKind) *watches {
 		mapper: mgr.GetRESTMapper(),
 		listed: listed,
 		ended:  newLastStates(),
+		over:   hasNothingDeployed(mgr.GetCache()),
 		allowed: func(ctx context.Context, verb string, resource schema.GroupVersionResource) (bool, error) {
 			return accessreview.Self(ctx, mgr.GetClient(), "", verb, resource)
 		},

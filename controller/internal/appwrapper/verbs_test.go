@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 	"github.com/mlbatch/mlbatch/controller/quotareason"
 	"github.com/mlbatch/mlbatch/test/stories"
 )
@@ -110,6 +111,24 @@ func (l *life) StartPods() {
 
 func start(pod *corev1.Pod, now time.Time) {
 	pod.Status.Phase, pod.Status.StartTime = corev1.PodRunning, &metav1.Time{Time: now}
+}
+
+// CreateLate is what a leader does that was paused right before it created the component.
+func (l *life) CreateLate(component int) {
+	aw := l.api.theOne()
+	if aw == nil {
+		return
+	}
+	object, err := assemble(aw, component, podtemplate.Edit{})
+	if err != nil {
+		l.Fatal(err)
+	}
+	l.late = true
+	defer func() { l.late = false }()
+	if err := l.api.Create(context.Background(), object); err != nil {
+		l.Fatal(err)
+	}
+	l.strays[object.GetUID()] = true
 }
 
 func (l *life) AddPod() {

@@ -29,6 +29,8 @@ type watches struct {
 	mapper meta.RESTMapper
 	// listed are the extraKinds of the configuration, which are watched as well.
 	listed map[schema.GroupVersionKind]bool
+	// over tells whether an AppWrapper has nothing deployed, so that a component that appears is a stray.
+	over func(types.NamespacedName) bool
 	// allowed tells whether the controller holds a right on a resource in all namespaces.
 	allowed func(ctx context.Context, verb string, resource schema.GroupVersionResource) (bool, error)
 
@@ -122,7 +124,7 @@ func (w *watches) begin(ctx context.Context, kind kinds.Kind) error {
 	if err != nil {
 		return fmt.Errorf("cannot watch %s: %w", kind.GVK.Kind, err)
 	}
-	registration, err := informer.AddEventHandler(w.ended.note(kind, wakeOwner(kind, w.queue)))
+	registration, err := informer.AddEventHandler(w.ended.note(kind, wakeOwner(kind, w.queue, w.over)))
 	if err != nil {
 		return fmt.Errorf("cannot watch %s: %w", kind.GVK.Kind, err)
 	}
@@ -131,19 +133,22 @@ func (w *watches) begin(ctx context.Context, kind kinds.Kind) error {
 }
 
 // wakeOwner queues the AppWrapper of a component that has ended or is being deleted. That a
-// component appears or runs is not relevant.
-func wakeOwner(kind kinds.Kind, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) toolscache.ResourceEventHandler {
-	wake := func(object any) {
+// component runs is not relevant, and that one appears only if it comes after its attempt.
+func wakeOwner(kind kinds.Kind, queue workqueue.TypedRateLimitingInterface[reconcile.Request], over func(types.NamespacedName) bool) toolscache.ResourceEventHandler {
+	wakeIf := func(object any, relevant func(types.NamespacedName) bool) {
 		if component, ok := removed(object); ok {
-			if owner, ok := ownerOf(component); ok {
+			if owner, ok := ownerOf(component); ok && relevant(owner) {
 				queue.Add(reconcile.Request{NamespacedName: owner})
 			}
 		}
 	}
+	wake := func(object any) { wakeIf(object, func(types.NamespacedName) bool { return true }) }
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
 			if component, ok := object.(client.Object); ok && stateOf(kind, component).relevant() {
 				wake(object)
+			} else {
+				wakeIf(object, over)
 			}
 		},
 		UpdateFunc: func(before, after any) {

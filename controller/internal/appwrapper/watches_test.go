@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -35,6 +36,7 @@ func watchWorld(t *testing.T) (*watches, *informertest.FakeInformers, *meta.Defa
 		mapper:  mapper,
 		allowed: func(context.Context, string, schema.GroupVersionResource) (bool, error) { return true, nil },
 		ended:   newLastStates(),
+		over:    deployed,
 		started: map[schema.GroupVersionKind]toolscache.ResourceEventHandlerRegistration{},
 	}
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
@@ -44,6 +46,9 @@ func watchWorld(t *testing.T) (*watches, *informertest.FakeInformers, *meta.Defa
 	}
 	return w, informers, mapper
 }
+
+// deployed is what is known of an AppWrapper whose components are expected.
+func deployed(types.NamespacedName) bool { return false }
 
 func expectCoverage(t *testing.T, w *watches, gvk schema.GroupVersionKind, want coverage) {
 	t.Helper()
@@ -110,7 +115,7 @@ func TestKindsThatSayNothingOfTheirEndAreWatchedToo(t *testing.T) {
 		informers.InformersByGVK[kind].(*controllertest.FakeInformer).Synced()
 		expectCoverage(t, w, kind, covered)
 	}
-	wake := wakeOwner(kinds.For(customKind), w.queue)
+	wake := wakeOwner(kinds.For(customKind), w.queue, deployed)
 	component := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: given.Namespace, OwnerReferences: job("j", "a").GetOwnerReferences()}}
 	if wake.OnAdd(component, false); w.queue.Len() != 0 {
 		t.Error("a creation wakes the owner")
@@ -177,7 +182,7 @@ func TestComponentsWakeTheirAppWrapperWhenTheyEndOrGo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, _, _ := watchWorld(t)
-			tc.happens(wakeOwner(kinds.For(jobKind), w.queue))
+			tc.happens(wakeOwner(kinds.For(jobKind), w.queue, deployed))
 			if (w.queue.Len() == 1) != tc.wakes {
 				t.Errorf("%d AppWrappers were woken", w.queue.Len())
 			}
@@ -187,6 +192,36 @@ func TestComponentsWakeTheirAppWrapperWhenTheyEndOrGo(t *testing.T) {
 			want := reconcile.Request{NamespacedName: client.ObjectKey{Namespace: given.Namespace, Name: "a"}}
 			if got, _ := w.queue.Get(); got != want {
 				t.Errorf("woke %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+func TestAComponentThatComesTooLateWakesItsAppWrapper(t *testing.T) {
+	over := metav1.Condition{Type: string(v1beta2.ResourcesDeployed), Status: metav1.ConditionFalse}
+	held := metav1.Condition{Type: string(v1beta2.ResourcesDeployed), Status: metav1.ConditionTrue}
+	for sentence, tc := range map[string]struct {
+		phase    v1beta2.AppWrapperPhase
+		deployed metav1.Condition
+		wakes    int
+	}{
+		"that of an AppWrapper that waits":             {v1beta2.AppWrapperSuspended, over, 1},
+		"that of one that has failed":                  {v1beta2.AppWrapperFailed, over, 1},
+		"not that of one that is kept after it failed": {v1beta2.AppWrapperFailed, held, 0},
+		"not that of one that begins":                  {v1beta2.AppWrapperResuming, held, 0},
+		"not that of one that runs":                    {v1beta2.AppWrapperRunning, held, 0},
+		"nor that of one that is gone":                 {"", over, 0},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w, _, _ := watchWorld(t)
+			cached := &apiServer{}
+			if aw := given.AppWrapper("a").Build(); tc.phase != "" {
+				aw.Status.Phase, aw.Status.Conditions = tc.phase, []metav1.Condition{tc.deployed}
+				cached.objects = append(cached.objects, aw)
+			}
+			wakeOwner(kinds.For(jobKind), w.queue, hasNothingDeployed(cached)).OnAdd(job("j", "a"), false)
+			if got := w.queue.Len(); got != tc.wakes {
+				t.Errorf("%d AppWrappers were woken, want %d", got, tc.wakes)
 			}
 		})
 	}
@@ -217,7 +252,7 @@ func TestTheEndOfAnOrphanWakesWhoeverItsLabelNames(t *testing.T) {
 			orphan := job("j", "")
 			orphan.SetOwnerReferences(tc.owners)
 			orphan.SetLabels(map[string]string{v1beta2.AppWrapperLabel: "a"})
-			wakeOwner(kinds.For(jobKind), w.queue).OnDelete(watched(t, orphan))
+			wakeOwner(kinds.For(jobKind), w.queue, deployed).OnDelete(watched(t, orphan))
 			if got := w.queue.Len(); got != tc.wakes {
 				t.Errorf("it wakes %d, want %d", got, tc.wakes)
 			}

@@ -49,7 +49,7 @@ func (w *world) makePods() bool {
 			node := fmt.Sprintf("node-%d", w.made)
 			w.made++
 			w.notes("owner", "makes pod "+name)
-			w.pods = append(w.pods, &pod{node: node, Pod: lifecycle.Pod{Name: name, Component: i, Phase: corev1.PodPending, Devices: oneGPU}})
+			w.pods = append(w.pods, &pod{node: node, stray: r.stray, Pod: lifecycle.Pod{Name: name, Component: i, Phase: corev1.PodPending, Devices: oneGPU}})
 			made = true
 		}
 	}

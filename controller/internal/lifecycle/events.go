@@ -36,6 +36,7 @@ const (
 	reasonNotWatched          = "ComponentNotWatched"
 	reasonNodesAvoided        = "NodesAvoided"
 	reasonIdle                = "Idle"
+	reasonStrayComponent      = "StrayComponent"
 	reasonHangNotConfirmed    = "HangNotConfirmed"
 )
 
@@ -60,6 +61,10 @@ func avoidingEvent(message string) *Event {
 
 func idleEvent(message string) *Event {
 	return &Event{Type: corev1.EventTypeWarning, Reason: reasonIdle, Action: actionSuspending, Message: message}
+}
+
+func strayEvent(message string) *Event {
+	return &Event{Type: corev1.EventTypeWarning, Reason: reasonStrayComponent, Action: actionSuspending, Message: message}
 }
 
 func holdingEvent(message string) *Event {

@@ -58,7 +58,7 @@ func (w *world) point() point {
 	}
 	for _, pod := range w.pods {
 		switch {
-		case pod.foreign:
+		case pod.foreign, pod.stray:
 		case pod.Phase == corev1.PodPending:
 			p.pending++
 		case pod.Phase == corev1.PodRunning:

@@ -132,12 +132,24 @@ func (m moment) waited(since time.Time, d time.Duration) bool {
 	return !m.now.Before(since.Add(d))
 }
 
+// hasStrays: a component exists that was created after its attempt.
+func (m moment) hasStrays() bool {
+	return slices.ContainsFunc(m.resources, func(r *resource) bool { return r.exists && r.stray })
+}
+
+// deploysNothing: it waits for quota or has failed, says that nothing of it is deployed, and a controller runs.
+func deploysNothing(m moment) bool {
+	phase, away := m.status.Phase, m.stopped || m.shell != nil && m.now.Before(m.shell.away)
+	return m.resting && !away && !m.gone && (phase == v1beta2.AppWrapperSuspended || phase == v1beta2.AppWrapperFailed) &&
+		!meta.IsStatusConditionTrue(m.status.Conditions, string(v1beta2.ResourcesDeployed))
+}
+
 // removal has the effects of a phase that removes components.
 var removal = []lifecycle.Effect{lifecycle.Delete, lifecycle.ForceDelete}
 
 var effects = map[v1beta2.AppWrapperPhase][]lifecycle.Effect{
 	v1beta2.AppWrapperEmpty:       {lifecycle.AddFinalizer},
-	v1beta2.AppWrapperSuspended:   {lifecycle.AddFinalizer, lifecycle.TryCreate},
+	v1beta2.AppWrapperSuspended:   append([]lifecycle.Effect{lifecycle.AddFinalizer, lifecycle.TryCreate}, removal...), // of what came too late
 	v1beta2.AppWrapperResuming:    {lifecycle.Create},
 	v1beta2.AppWrapperRunning:     append([]lifecycle.Effect{lifecycle.GiveBack}, removal...), // if its pods outlive a component, or are idle
 	v1beta2.AppWrapperResetting:   append([]lifecycle.Effect{lifecycle.Reassign}, removal...), // if Kueue has assigned bad nodes

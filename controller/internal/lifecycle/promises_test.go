@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
@@ -34,6 +35,11 @@ var promises = []promise{
 	{"what has succeeded or failed stays so until it is deleted", decides, hasEnded, func(m moment) bool { return !m.decision.Moved(m.seen.Snapshot) }},
 	{"it moves on the documented ways, of which Resuming and Resetting are writes of their own", decides, moves, func(m moment) bool { return isListed(m.seen.Status.Phase, m.decision) }},
 	{"Finished is True when it has succeeded or failed, and only then", saves, isNotTerminating, finishedIsTrue},
+	{"what is created after its attempt has ended does not run on", settles, deploysNothing, func(m moment) bool {
+		return !slices.ContainsFunc(m.pods, func(p *pod) bool {
+			return p.stray && p.Phase == corev1.PodRunning && !p.Terminating && !m.resources[p.Component].terminating
+		})
+	}},
 	{"every deletion ends, and leaves nothing behind", farewells, always, func(m moment) bool { return m.gone && !m.occupied() }},
 
 	// Verdicts.
@@ -64,7 +70,9 @@ var promises = []promise{
 	// Timers.
 	{"the pause between two attempts counts from when nothing was left of the first", saves, retries, func(m moment) bool { return m.waited(m.past.occupied, m.policy.RetryPause) }},
 	{"success is kept for its time to live, counted from the success", saves, beginsRemoval(v1beta2.AppWrapperSucceeded), func(m moment) bool { return m.waited(m.past.entered, m.policy.SuccessTTL) }},
-	{"a failure is held as long as was asked, counted from the failure", saves, beginsRemoval(v1beta2.AppWrapperFailed), func(m moment) bool { return m.suspend || m.waited(m.past.entered, m.policy.DeletionOnFailureHold) }},
+	{"a failure is held as long as was asked, counted from the failure", saves, beginsRemoval(v1beta2.AppWrapperFailed), func(m moment) bool {
+		return m.suspend || m.hasStrays() || m.waited(m.past.entered, m.policy.DeletionOnFailureHold)
+	}},
 	{"failed and lost pods have a grace, counted from when they were noticed", saves, blames(v1beta2.ReasonFoundFailedPods, v1beta2.ReasonInsufficientPodsReady), graceIsOver},
 	{"a refusal is a failure only when it is final or the admission grace is over", saves, blames(v1beta2.ReasonCreateFailed), func(m moment) bool {
 		return m.past.rejected || m.waited(m.past.attempt, m.policy.AdmissionGrace) || gaveUp(m)

@@ -154,7 +154,7 @@ func (s *shell) catchUp(all bool) bool {
 		s.earlier = append(s.earlier, s.aw)
 		s.aw, s.woken, moved = now, true, true
 	}
-	if differs, wakes := componentChanges(s.w, s.components, now); differs && (all || !s.lags()) {
+	if differs, wakes := s.componentChanges(now); differs && (all || !s.lags()) {
 		s.components, s.woken, moved = now, s.woken || wakes, true
 	}
 	if differs, wakes := podChanges(s.pods, now); differs && (all || !s.lags()) {
@@ -163,10 +163,12 @@ func (s *shell) catchUp(all bool) bool {
 	return moved
 }
 
-// componentChanges: the end and the removal of a watched component wake the controller; its
-// creation does not.
-func componentChanges(w *world, before, now observation) (differs, wakes bool) {
-	for i, r := range w.resources {
+// componentChanges: the end and the removal of a watched component wake the controller. Its
+// creation does only if it comes after its attempt.
+func (s *shell) componentChanges(now observation) (differs, wakes bool) {
+	before := s.components
+	over := s.aw.Status.Phase == v1beta2.AppWrapperSuspended || s.aw.Status.Phase == v1beta2.AppWrapperFailed
+	for i, r := range s.w.resources {
 		old, c := before.Components[i], now.Components[i]
 		another := before.uids[i] != now.uids[i]
 		held := c.Terminating && len(c.Finalizers) != len(old.Finalizers)
@@ -175,7 +177,7 @@ func componentChanges(w *world, before, now observation) (differs, wakes bool) {
 		}
 		differs = true
 		appears := !old.Exists && c.Exists && !c.Terminating && c.Verdict == kinds.Unknown
-		wakes = wakes || r.reportsEnd && !appears
+		wakes = wakes || r.reportsEnd && (!appears || over)
 	}
 	return differs, wakes
 }

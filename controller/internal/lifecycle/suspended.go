@@ -13,6 +13,9 @@ import (
 
 // suspended waits for quota.
 func suspended(v *view) Decision {
+	if d, none := v.removeStrays(); !none {
+		return d
+	}
 	if v.Suspend {
 		return v.wait()
 	}

@@ -110,6 +110,20 @@ func (w *world) StartPods() {
 	}
 }
 
+// CreateLate: a leader that was paused before it created a component does so now. It happens only after the
+// attempt, and to kinds that are watched.
+func (w *world) CreateLate(component int) {
+	r := w.resources[component]
+	over := w.status.Phase == v1beta2.AppWrapperSuspended || w.status.Phase == v1beta2.AppWrapperFailed
+	if w.gone || r.exists || !r.reportsEnd || !over || w.status.ComponentStatus[component].Name == "" {
+		return
+	}
+	w.notes("paused controller", fmt.Sprintf("creates %s %q", r.kind, r.name))
+	r.exists, r.terminating, r.verdict = true, false, kinds.Unknown
+	r.uid++
+	r.stray = true
+}
+
 // AddPod happens only while the AppWrapper runs.
 func (w *world) AddPod() {
 	if w.gone || w.status.Phase != v1beta2.AppWrapperRunning {

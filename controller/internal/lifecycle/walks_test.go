@@ -269,6 +269,7 @@ func eventsIn(worlds ...*world) map[string]func(*rapid.T) {
 		"all pods use devices":      simple(func(w *world) { w.Busy(); w.settle() }),
 		"nobody watches devices":    simple(func(w *world) { w.StopWatcher(); w.settle() }),
 		"somebody watches devices":  simple(func(w *world) { w.StartWatcher(); w.settle() }),
+		"a creation arrives late":   toOne(func(w *world, i int) { w.CreateLate(i); w.settle(); w.allStart() }),
 		"somebody adds a pod":       simple((*world).AddPod),
 		"somebody adds too many":    simple(func(w *world) { w.allStart(); w.AddPod() }),
 		"the added pods go":         simple((*world).RemoveAddedPods),

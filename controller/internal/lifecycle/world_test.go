@@ -100,6 +100,8 @@ type resource struct {
 	// stubborn means that a finalizer keeps the resource when it is deleted.
 	stubborn bool
 	verdict  kinds.Verdict
+	// stray means that it was created without quota, after its attempt.
+	stray bool
 	// refusal is the API server's answer to a create.
 	refusal *lifecycle.Refusal
 }
@@ -110,6 +112,8 @@ type pod struct {
 	node string
 	// foreign means that somebody labelled the pod, so that no component has made it.
 	foreign bool
+	// stray means that a component has made it that was created without quota.
+	stray bool
 	// works means that the pod uses its devices again, which nobody has said yet.
 	works bool
 	// stuck means that the pod's kubelet is gone, so that the pod never stops.
@@ -312,7 +316,7 @@ func (w *world) finished() bool {
 }
 
 func usesQuota(p *pod) bool {
-	return p.Phase == corev1.PodPending || p.Phase == corev1.PodRunning
+	return !p.stray && (p.Phase == corev1.PodPending || p.Phase == corev1.PodRunning)
 }
 
 // act carries out the effect of a decision and reports whether it changed anything.
@@ -391,7 +395,7 @@ func (w *world) create(targets []int, o observation) bool {
 			return true
 		}
 		w.notes("controller", fmt.Sprintf("creates %s %q", r.kind, r.name))
-		r.exists, r.terminating, r.verdict = true, false, kinds.Unknown
+		r.exists, r.terminating, r.stray, r.verdict = true, false, false, kinds.Unknown
 		r.uid++
 		created = true
 		if w.crash() {
