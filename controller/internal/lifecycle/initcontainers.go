@@ -3,6 +3,7 @@
 package lifecycle
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,19 +16,16 @@ func (v *view) preparedBy(s podSets) time.Time {
 	if _, c := s.total(); c.crashing > 0 || !s.complete() && !s.oneByOneOnly() {
 		return time.Time{}
 	}
-	var first time.Time
+	var until []time.Time
 	for _, p := range v.Pods {
-		if p.Phase != corev1.PodPending || p.Foreign || v.belongsToFinished(p) {
-			continue
-		}
-		if by := v.prepares(p); first.IsZero() || by.Before(first) {
-			first = by
-		}
-		if first.IsZero() {
-			return first
+		if p.Phase == corev1.PodPending && !p.Foreign && !v.belongsToFinished(p) {
+			until = append(until, v.prepares(p))
 		}
 	}
-	return first
+	if len(until) == 0 {
+		return time.Time{}
+	}
+	return slices.MinFunc(until, time.Time.Compare)
 }
 
 // prepares is until when a pod may prepare; zero if it does not.
