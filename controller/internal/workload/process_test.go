@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,6 +37,13 @@ func startWith(t *testing.T, pause preemptionpause.Pause, evictions *Evictions, 
 	t.Helper()
 	api := fakeapiserver.Start(kinds...)
 	t.Cleanup(api.Stop)
+	manage(t, api, pause, evictions)
+	return api
+}
+
+// manage runs the whole controller with an API server.
+func manage(t *testing.T, api *fakeapiserver.Server, pause preemptionpause.Pause, evictions *Evictions) {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{kueue.AddToScheme, authorizationv1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -48,7 +56,6 @@ func startWith(t *testing.T, pause preemptionpause.Pause, evictions *Evictions, 
 		return Setup(mgr, Settings{Pause: pause, Avoid: byLabel}, evictions)
 	})
 	<-elected
-	return api
 }
 
 func TestTheControllerPausesWork(t *testing.T) {
@@ -90,6 +97,17 @@ func woken(t *testing.T, e *Evictions) workqueue.TypedRateLimitingInterface[reco
 	return queue
 }
 
+// adds counts what is added to a queue, which keeps one of many.
+type adds struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+	count atomic.Int32
+}
+
+func (a *adds) Add(request reconcile.Request) {
+	a.TypedRateLimitingInterface.Add(request)
+	a.count.Add(1)
+}
+
 const waitingWorkload = `{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
 	"metadata": {"name": "w", "namespace": "red", "uid": "u", "ownerReferences": [
 		{"apiVersion": "workload.codeflare.dev/v1beta2", "kind": "AppWrapper", "name": "train", "uid": "of-train", "controller": true}]},
@@ -99,17 +117,34 @@ const waitingWorkload = `{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workl
 // A message with other numbers wakes nobody.
 func TestAnAppWrapperIsWokenWhenItWaitsForAnotherReason(t *testing.T) {
 	evictions := &Evictions{}
-	queue := woken(t, evictions)
+	queue := &adds{TypedRateLimitingInterface: woken(t, evictions)}
+	if err := evictions.Start(t.Context(), queue); err != nil {
+		t.Fatal(err)
+	}
 	if reason, err := evictions.Waits(t.Context(), "of-train"); reason != "" || err != nil {
 		t.Errorf("before Workloads are watched: %q, %v", reason, err)
 	}
-	api := startWith(t, preemptionpause.Pause{}, evictions, kueue.SchemeGroupVersion.WithKind("Workload"))
+	api := fakeapiserver.Start(kueue.SchemeGroupVersion.WithKind("Workload"))
+	t.Cleanup(api.Stop)
+	first := strings.NewReplacer("RESERVED", "False", "MESSAGE", "insufficient unused quota for cpu in flavor a, 2 more needed").Replace(waitingWorkload)
+	if err := api.Put([]byte(first)); err != nil {
+		t.Fatal(err)
+	}
+	manage(t, api, preemptionpause.Pause{}, evictions)
+	// It is woken by the first list, and once more when all Workloads are known.
+	err := patience.PollFor(t.Context(), 10*time.Millisecond, patience.Short, func(context.Context) (bool, error) { return queue.count.Load() == 2, nil })
+	if err != nil {
+		t.Fatalf("%v, it was woken %d times", err, queue.count.Load())
+	}
+	for queue.Len() > 0 {
+		request, _ := queue.Get()
+		queue.Done(request)
+	}
 	for i, step := range []struct {
 		reserved, message string
 		want              quotareason.Reason
 		wakes             int
 	}{
-		{"False", "insufficient unused quota for cpu in flavor a, 2 more needed", quotareason.WaitingForQuota, 1},
 		{"False", "insufficient unused quota for cpu in flavor a, 3 more needed", quotareason.WaitingForQuota, 0},
 		{"False", "insufficient quota for cpu in flavor a, maximum capacity (8)", quotareason.ExceedsMaxQuota, 1},
 		{"True", "", "", 0},
