@@ -205,12 +205,12 @@ func TestAComponentThatComesTooLateWakesItsAppWrapper(t *testing.T) {
 		deployed metav1.Condition
 		wakes    int
 	}{
-		"that of an AppWrapper that waits":             {v1beta2.AppWrapperSuspended, over, 1},
-		"that of one that has failed":                  {v1beta2.AppWrapperFailed, over, 1},
-		"not that of one that is kept after it failed": {v1beta2.AppWrapperFailed, held, 0},
-		"not that of one that begins":                  {v1beta2.AppWrapperResuming, held, 0},
-		"not that of one that runs":                    {v1beta2.AppWrapperRunning, held, 0},
-		"nor that of one that is gone":                 {"", over, 0},
+		"an AppWrapper waits":        {v1beta2.AppWrapperSuspended, over, 1},
+		"it has failed":              {v1beta2.AppWrapperFailed, over, 1},
+		"it is kept after it failed": {v1beta2.AppWrapperFailed, held, 0},
+		"it begins":                  {v1beta2.AppWrapperResuming, held, 0},
+		"it runs":                    {v1beta2.AppWrapperRunning, held, 0},
+		"it is gone":                 {"", over, 0},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			w, _, _ := watchWorld(t)
