@@ -56,9 +56,25 @@ func wrapper(name string, pods int, object func(*story, string) any) victim {
 	}
 }
 
-// lingers is a Job whose pod ends at once when it is told to, and takesLeave one whose pod does not.
-func lingers(_ *story, name string) any    { return job(name, "50m", "linger", "0s") }
-func takesLeave(_ *story, name string) any { return job(name, "50m", "linger", farewell) }
+// lingers is a Job whose pod ends at once when it is told to, and holdsOut one whose pod does so only
+// after the test, or when goesNow removes it.
+func lingers(_ *story, name string) any { return job(name, "50m", "linger", "0s") }
+
+func holdsOut(_ *story, name string) any {
+	stubborn := job(name, "50m", "linger", "1h")
+	stubborn.Spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(3600))
+	return stubborn
+}
+
+// goesNow removes the pods of an AppWrapper that holds out.
+func (s *story) goesNow(ctx context.Context, name string) {
+	s.t.Helper()
+	err := s.admin.GetControllerRuntimeClient().DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(s.namespace),
+		client.MatchingLabels{workload.AppWrapperLabel: name}, client.GracePeriodSeconds(0))
+	if err != nil {
+		s.t.Error(err)
+	}
+}
 
 // hostile is an object of testdata/hostile, and ofKind one of testdata/kinds.
 func hostile(kind string) func(*story, string) any {

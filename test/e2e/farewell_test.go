@@ -14,8 +14,8 @@ import (
 )
 
 // farewell is how long a pod continues after it is told to stop: long enough to observe what
-// happens meanwhile.
-const farewell = "3s"
+// happens meanwhile, on a busy machine, too.
+const farewell = "10s"
 
 // untilPodsEnd waits until no pod of an AppWrapper runs. While one runs, its quota must be
 // reserved and no other pod may exist.

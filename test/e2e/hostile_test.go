@@ -69,6 +69,7 @@ func TestAHostileMemberIsRefused(t *testing.T) {
 			}
 		}
 		s.triesInVain(ctx)
+		s.goesNow(ctx, "handed")
 		s.until(ctx, "the world is as before", func(ctx context.Context) (string, error) {
 			if after := s.world(ctx); after != before {
 				return fmt.Sprintf("it was\n%s\nand is\n%s", before, after), nil

@@ -164,7 +164,7 @@ func (s *story) sweep() {
 
 func (s *story) sweepAway(ctx context.Context, object client.Object) error {
 	admin := s.admin.GetControllerRuntimeClient()
-	err := admin.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	err := admin.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground), client.GracePeriodSeconds(0))
 	if err == nil && len(object.GetFinalizers()) > 0 {
 		err = admin.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
 	}
