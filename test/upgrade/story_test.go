@@ -155,6 +155,7 @@ func (s *site) quotaIsPassedOn() {
 	s.must(s.admin.Patch(s.Context(), &pods.Items[0], end))
 	s.untilPhase(client.ObjectKey{Namespace: "green", Name: "first"}, workload.AppWrapperSucceeded)
 	s.untilPhase(client.ObjectKey{Namespace: "green", Name: "waiting"}, workload.AppWrapperRunning)
+	s.untilPodsRun("green", 3) // the AppWrapper runs before its pod does
 	s.untilPhase(client.ObjectKey{Namespace: "blue", Name: "held"}, workload.AppWrapperSuspended)
 }
 

@@ -120,7 +120,7 @@ func (s *site) untilPhase(key client.ObjectKey, phase workload.AppWrapperPhase) 
 	})
 }
 
-// untilPodsRun waits until a team has exactly so many pods, and all run.
+// untilPodsRun waits until a team has exactly so many pods that have not succeeded, and all run.
 func (s *site) untilPodsRun(team string, want int) {
 	s.Helper()
 	s.until(fmt.Sprintf("%d pods of %s run", want, team), func(ctx context.Context) error {
@@ -128,14 +128,17 @@ func (s *site) untilPodsRun(team string, want int) {
 		if err := s.admin.List(ctx, pods, client.InNamespace(team)); err != nil {
 			return err
 		}
-		running := 0
+		running, all := 0, 0
 		for _, p := range pods.Items {
+			if p.Status.Phase != corev1.PodSucceeded {
+				all++
+			}
 			if p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
 				running++
 			}
 		}
-		if running != want || len(pods.Items) != want {
-			return fmt.Errorf("%d of %d run", running, len(pods.Items))
+		if running != want || all != want {
+			return fmt.Errorf("%d of %d run", running, all)
 		}
 		return nil
 	})
