@@ -123,9 +123,9 @@ type AppWrapperAttempt struct {
 	// +optional
 	ExitCode int32 `json:"exitCode,omitempty"`
 
-	// RanSeconds is how long the container ran.
+	// RanSeconds is how long the container ran; absent if that is not known.
 	// +optional
-	RanSeconds int64 `json:"ranSeconds,omitempty"`
+	RanSeconds *int64 `json:"ranSeconds,omitempty"`
 
 	// LastWords are what its program wrote last. It is text of the program, to be shown and not to be interpreted.
 	// +optional

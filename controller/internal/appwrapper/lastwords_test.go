@@ -49,9 +49,14 @@ func (r slimReader) List(ctx context.Context, list client.ObjectList, options ..
 // crashes lets the one pod of the Job end with these last words, and the Job fail.
 func (w *world) crashes(attempt int, words string) {
 	w.Helper()
+	w.crashesOn("", attempt, words)
+}
+
+func (w *world) crashesOn(node string, attempt int, words string) {
+	w.Helper()
 	p := pod(fmt.Sprintf("train-%d", attempt), corev1.PodFailed)
 	p.Labels[v1beta2.AppWrapperPodSetLabel] = "0"
-	p.UID = ""
+	p.UID, p.Spec.NodeName = "", node
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 		ExitCode: 3, Message: words, StartedAt: metav1.NewTime(w.now.Add(-time.Minute)), FinishedAt: metav1.NewTime(w.now)}}}}
 	w.add(p)
@@ -75,7 +80,7 @@ func TestLastWordsSurviveThePodsAndTheCache(t *testing.T) {
 
 	var said []string
 	for _, a := range w.get().Status.LastAttempts {
-		said = append(said, fmt.Sprintf("%s %s rank %q %ds %d: %s", a.Cause, a.Pod, a.Rank, a.RanSeconds, a.ExitCode, a.LastWords))
+		said = append(said, fmt.Sprintf("%s %s rank %q %ds %d: %s", a.Cause, a.Pod, a.Rank, *a.RanSeconds, a.ExitCode, a.LastWords))
 	}
 	want := []string{
 		`ComponentFailed train-1 rank "0" 60s 3: KeyError: 'x'`,

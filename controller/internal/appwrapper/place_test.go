@@ -100,7 +100,7 @@ func timeless(status v1beta2.AppWrapperStatus) v1beta2.AppWrapperStatus {
 		status.AvoidedNodes[i].Since, status.AvoidedNodes[i].Until = nil, metav1.Time{}
 	}
 	for i := range status.LastAttempts {
-		status.LastAttempts[i].Began, status.LastAttempts[i].Ended, status.LastAttempts[i].RanSeconds = metav1.Time{}, metav1.Time{}, 0
+		status.LastAttempts[i].Began, status.LastAttempts[i].Ended, status.LastAttempts[i].RanSeconds = metav1.Time{}, metav1.Time{}, nil
 	}
 	if status.FailedNode != nil {
 		status.FailedNode.Until, status.FailedNode.LastedSeconds = metav1.Time{}, 0

@@ -67,8 +67,8 @@ func (v *view) tellFirstFailure(a *v1beta2.AppWrapperAttempt) {
 	}
 	a.Pod, a.Rank, a.Node, a.PodSet = p.Name, p.Rank, p.Node, v.podSetNumber(p)
 	a.Reason, a.Container, a.ExitCode = string(f.Cause), f.Container, f.ExitCode
-	if !f.Began.IsZero() && f.At.After(f.Began) {
-		a.RanSeconds = int64(f.At.Sub(f.Began) / time.Second)
+	if f.Began.Unix() > 0 && !f.At.Before(f.Began) { // what a runtime cannot start has begun in 1970
+		a.RanSeconds = new(int64(f.At.Sub(f.Began) / time.Second))
 	}
 	if v.Policy.LastWords {
 		a.LastWords = readable(f.LastWords)

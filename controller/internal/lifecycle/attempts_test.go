@@ -39,6 +39,10 @@ func traceback(p *lifecycle.Pod) {
 	p.Failures[0].Began, p.Failures[0].LastWords = deployedAt.Add(50*time.Second), "Traceback:\n  \x1b[31mKeyError\x1b[0m\x00: 'x'\xff\n"
 }
 
+func beganAt(at time.Time) func(*lifecycle.Pod) {
+	return func(p *lifecycle.Pod) { p.Failures[0].Began = at }
+}
+
 func TestAnAttemptThatEndsIsRemembered(t *testing.T) {
 	began, ended := metav1.Time{Time: deployedAt}, metav1.Time{Time: deployedAt.Add(time.Hour)}
 	crash := failedPod("train-1", exits("main", 7, time.Minute))
@@ -48,10 +52,14 @@ func TestAnAttemptThatEndsIsRemembered(t *testing.T) {
 	}{
 		"a crash, and its last words without what moves the cursor": {[]change{verdict(kinds.Failed), withPods(), crash, allPods(traceback)},
 			&v1beta2.AppWrapperAttempt{Began: began, Ended: ended, Cause: "ComponentFailed", Pod: "train-1", PodSet: new(int32(0)), Rank: "1",
-				Node: "n1", Container: "main", ExitCode: 7, RanSeconds: 10, LastWords: "Traceback:\n  [31mKeyError[0m: 'x'"}},
+				Node: "n1", Container: "main", ExitCode: 7, RanSeconds: new(int64(10)), LastWords: "Traceback:\n  [31mKeyError[0m: 'x'"}},
 		"a team does not want last words": {[]change{verdict(kinds.Failed), withPods(), crash, allPods(traceback), policy(func(p *lifecycle.Policy) { p.LastWords = false })},
 			&v1beta2.AppWrapperAttempt{Began: began, Ended: ended, Cause: "ComponentFailed", Pod: "train-1", PodSet: new(int32(0)), Rank: "1",
-				Node: "n1", Container: "main", ExitCode: 7, RanSeconds: 10}},
+				Node: "n1", Container: "main", ExitCode: 7, RanSeconds: new(int64(10))}},
+		"a program that ended within its first second": {[]change{verdict(kinds.Failed), withPods(), failedPod("train-1", exits("main", 7, time.Minute)), allPods(beganAt(deployedAt.Add(time.Minute)))},
+			&v1beta2.AppWrapperAttempt{Began: began, Ended: ended, Cause: "ComponentFailed", Pod: "train-1", PodSet: new(int32(0)), Container: "main", ExitCode: 7, RanSeconds: new(int64(0))}},
+		"one that its runtime cannot start, which began in 1970": {[]change{verdict(kinds.Failed), withPods(), failedPod("train-1", exits("main", 7, time.Minute)), allPods(beganAt(time.Unix(0, 0)))},
+			&v1beta2.AppWrapperAttempt{Began: began, Ended: ended, Cause: "ComponentFailed", Pod: "train-1", PodSet: new(int32(0)), Container: "main", ExitCode: 7}},
 		"a lack of memory": {[]change{verdict(kinds.Failed), withPods(), failedPod("train-0", outOfMemory("main", time.Minute))},
 			&v1beta2.AppWrapperAttempt{Began: began, Ended: ended, Cause: "ComponentFailed", Reason: "OOMKilled", Pod: "train-0", PodSet: new(int32(0)), Container: "main", ExitCode: 137}},
 		"a preemption": {[]change{suspend, withPods(runs, runs), func(s *lifecycle.Snapshot) { s.Kueue = quotareason.Word{Known: true, Evicted: "Preempted"} }},
