@@ -88,6 +88,9 @@ const (
 	FailureGracePeriodDurationAnnotation = AnnotationPrefix + "failureGracePeriodDuration"
 	// RetryPausePeriodDurationAnnotation: how long to wait between two attempts.
 	RetryPausePeriodDurationAnnotation = AnnotationPrefix + "retryPausePeriodDuration"
+	// SameFailurePeriodDurationAnnotation: a program that ends with the same exit code so soon after its start in two
+	// attempts is not tried again. 0s: it is. By default, it is if RetryLimitAnnotation is set.
+	SameFailurePeriodDurationAnnotation = AnnotationPrefix + "sameFailurePeriodDuration"
 	// RetryLimitAnnotation: how many times a failed workload is tried again. Without it the controller's configuration
 	// counts, which has DefaultRetryLimit unless an administrator changes that.
 	RetryLimitAnnotation = AnnotationPrefix + "retryLimit"

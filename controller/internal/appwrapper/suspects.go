@@ -52,11 +52,12 @@ func (r *Reconciler) suspects(ctx context.Context, aw *v1beta2.AppWrapper, statu
 	return nodehealth.Suspects(blames, int(enough), now), nil
 }
 
-// observeSuspects is for an AppWrapper that may be about to begin an attempt. Of many suspects,
-// those that most blame are enough, and those that it avoids anyway need no mention.
+// observeSuspects is for an AppWrapper that may be about to begin an attempt, or to end one as the last ended. Of many
+// suspects, those that most blame are enough, and those that it avoids anyway need no mention.
 func (r *Reconciler) observeSuspects(ctx context.Context, o *observation) error {
 	avoid := o.snapshot.Policy.Avoid
-	if o.aw.Spec.Suspend || avoid.Nodes == 0 || !slices.Contains(beforeAttempts, o.aw.Status.Phase) {
+	again := o.aw.Status.Phase == v1beta2.AppWrapperRunning && len(o.aw.Status.LastAttempts) > 0
+	if o.aw.Spec.Suspend || avoid.Nodes == 0 || !again && !slices.Contains(beforeAttempts, o.aw.Status.Phase) {
 		return nil
 	}
 	suspects, err := r.suspects(ctx, o.aw, o.aw.Status, avoid.SuspectAfter)

@@ -17,6 +17,7 @@ type FaultTolerance struct {
 	WarmupGracePeriod            Duration `json:"warmupGracePeriod"`
 	InitGracePeriod              Duration `json:"initGracePeriod"`
 	FailureGracePeriod           Duration `json:"failureGracePeriod"`
+	SameFailurePeriod            Duration `json:"sameFailurePeriod"`
 	ResetPause                   Duration `json:"resetPause"`
 	RetryLimit                   int32    `json:"retryLimit"`
 	DeletionGracePeriod          Duration `json:"deletionGracePeriod"`
@@ -36,6 +37,7 @@ func (f *FaultTolerance) periods() map[string]*Duration {
 		"warmupGracePeriod":            &f.WarmupGracePeriod,
 		"initGracePeriod":              &f.InitGracePeriod,
 		"failureGracePeriod":           &f.FailureGracePeriod,
+		"sameFailurePeriod":            &f.SameFailurePeriod,
 		"resetPause":                   &f.ResetPause,
 		"deletionGracePeriod":          &f.DeletionGracePeriod,
 		"borrowedDeletionGracePeriod":  &f.BorrowedDeletionGracePeriod,

@@ -24,6 +24,7 @@ const (
 	CauseSurplusPods         Cause = "SurplusPods"
 	CauseNoProgress          Cause = "NoProgress"
 	CausePodsFailed          Cause = "PodsFailed"
+	CauseSameFailure         Cause = "SameFailure"
 	CauseIdle                Cause = "Idle"
 	CausePodsReady           Cause = "PodsReady"
 	CauseCrashLoop           Cause = "CrashLoop"
@@ -40,7 +41,7 @@ func Causes() []Cause {
 		CauseAccepted, CauseInvalidAppWrapper, CauseInvalidComponent, CauseQuotaGiven,
 		CauseComponentsExist, CauseCreationRejected, CauseCreationRefused, CauseOldComponentRemains,
 		CauseAllSucceeded, CauseSuspended, CauseComponentMissing, CauseComponentFailed, CauseNodeUnhealthy,
-		CauseSurplusPods, CauseNoProgress, CausePodsFailed, CauseReadinessLate,
+		CauseSurplusPods, CauseNoProgress, CausePodsFailed, CauseSameFailure, CauseReadinessLate,
 		CauseRetryPauseOver, CauseEverythingGone, CauseDeleted,
 	}
 }

@@ -51,6 +51,8 @@ var periods = []Setting[time.Duration]{
 		time.Hour, func(d *Defaults) *time.Duration { return &d.InitGrace }},
 	{"failureGracePeriod", v1beta2.FailureGracePeriodDurationAnnotation, GraceCeilingKey,
 		time.Minute, func(d *Defaults) *time.Duration { return &d.FailureGrace }},
+	{"sameFailurePeriod", v1beta2.SameFailurePeriodDurationAnnotation, GraceCeilingKey,
+		2 * time.Minute, func(d *Defaults) *time.Duration { return &d.SameFailure }},
 	{"resetPause", v1beta2.RetryPausePeriodDurationAnnotation, GraceCeilingKey,
 		90 * time.Second, func(d *Defaults) *time.Duration { return &d.RetryPause }},
 	{"deletionGracePeriod", v1beta2.ForcefulDeletionGracePeriodAnnotation, GraceCeilingKey,

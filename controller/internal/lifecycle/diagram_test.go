@@ -55,7 +55,7 @@ var drawn = map[route]arrow{
 	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperSuspending}:  {"M440 178 V329 Q440 335 434 335 H294", 302, 326, "start", 30},
 	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperSucceeded}:    {"M880 134 H976", 928, 124, "middle", 20},
 	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperResetting}:    {"M740 178 V308", 748, 222, "start", 18},
-	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperFailed}:       {"M880 160 H924 Q930 160 930 166 V339 Q930 345 936 345 H976", 938, 222, "start", 18},
+	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperFailed}:       {"M880 160 H924 Q930 160 930 166 V339 Q930 345 936 345 H976", 938, 207, "start", 18},
 	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperSuspending}:   {"M865 178 V414 Q865 420 859 420 H221 Q215 420 215 414 V382", 540, 412, "middle", 30},
 	{v1beta2.AppWrapperResetting, v1beta2.AppWrapperResuming}:   {"M520 312 V182", 512, 237, "end", 10},
 	{v1beta2.AppWrapperResetting, v1beta2.AppWrapperSuspending}: {"M500 360 H294", 397, 376, "middle", 30},

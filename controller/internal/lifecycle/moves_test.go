@@ -45,7 +45,7 @@ var ways = []way{
 	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperSuspending, []lifecycle.Cause{lifecycle.CauseSuspended}},
 	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperSucceeded, []lifecycle.Cause{lifecycle.CauseAllSucceeded}},
 	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperResetting, append([]lifecycle.Cause{unhealthyNode}, failures...)},
-	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperFailed, append([]lifecycle.Cause{lifecycle.CauseComponentMissing}, failures...)},
+	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperFailed, append([]lifecycle.Cause{lifecycle.CauseComponentMissing, lifecycle.CauseSameFailure}, failures...)},
 	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperSuspending, []lifecycle.Cause{lifecycle.CauseSuspended}},
 	{v1beta2.AppWrapperResetting, v1beta2.AppWrapperResuming, []lifecycle.Cause{lifecycle.CauseRetryPauseOver}},
 	{v1beta2.AppWrapperResetting, v1beta2.AppWrapperSuspending, []lifecycle.Cause{lifecycle.CauseSuspended}},

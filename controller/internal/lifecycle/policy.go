@@ -32,6 +32,9 @@ type Policy struct {
 	IdleGrace time.Duration
 	// ResetSurplus: pods that exceed the pod sets for longer are a failure, and not only reported.
 	ResetSurplus bool
+	// SameFailure is how soon after its start a program must end in the same way in two attempts to get no third; 0 is
+	// never.
+	SameFailure time.Duration
 	// RetryPause is how long to wait after one attempt is gone and before the next.
 	RetryPause time.Duration
 	// RetryLimit is how many times a failed workload is retried, and how many times more one is whose start is late.
@@ -93,6 +96,9 @@ func (r *reader) policy(d Defaults) Policy {
 			*p.In(&asked) = r.grace(p.Annotation, *p.In(&d))
 		}
 	}
+	if r.saysWhenToRetry() {
+		asked.SameFailure = 0
+	}
 	asked.RetryLimit = min(r.count(v1beta2.RetryLimitAnnotation, d.RetryLimit), d.RetryLimitCeiling)
 	asked.TerminalExitCodes = r.exitCodes(v1beta2.TerminalExitCodesAnnotation)
 	asked.RetryableExitCodes = r.exitCodes(v1beta2.RetryableExitCodesAnnotation)
@@ -114,6 +120,15 @@ type reader struct {
 	ceiling     time.Duration
 	asked       []string
 	problems    []Problem
+}
+
+// saysWhenToRetry: the author has chosen retries, and has not said that the same failure ends them.
+func (r *reader) saysWhenToRetry() bool {
+	has := func(annotation string) bool {
+		_, ok := r.annotations[annotation]
+		return ok
+	}
+	return !has(v1beta2.SameFailurePeriodDurationAnnotation) && (has(v1beta2.RetryLimitAnnotation) || has(v1beta2.RetryableExitCodesAnnotation))
 }
 
 func (r *reader) text(annotation string) (string, bool) {

@@ -23,6 +23,7 @@ func TestParsePolicy(t *testing.T) {
 		ttl     = v1beta2.SuccessTTLAnnotation
 		forever = v1beta2.TerminalExitCodesAnnotation
 		again   = v1beta2.RetryableExitCodesAnnotation
+		same    = v1beta2.SameFailurePeriodDurationAnnotation
 	)
 	type annotations = map[string]string
 	cases := map[string]struct {
@@ -40,6 +41,7 @@ func TestParsePolicy(t *testing.T) {
 				v1beta2.WarmupGracePeriodDurationAnnotation:    "2s",
 				v1beta2.InitGracePeriodDurationAnnotation:      "8s",
 				v1beta2.FailureGracePeriodDurationAnnotation:   "3s",
+				v1beta2.SameFailurePeriodDurationAnnotation:    "8s",
 				pause: "4s",
 				v1beta2.ForcefulDeletionGracePeriodAnnotation: "5s",
 				hold: "6s",
@@ -47,6 +49,7 @@ func TestParsePolicy(t *testing.T) {
 			},
 			want: func(p *lifecycle.Policy) {
 				p.AdmissionGrace, p.WarmupGrace, p.FailureGrace = time.Second, 2*time.Second, 3*time.Second
+				p.SameFailure = 8 * time.Second
 				p.RetryPause, p.ForcefulDeletionGrace, p.InitGrace = 4*time.Second, 5*time.Second, 8*time.Second
 				p.DeletionOnFailureHold, p.SuccessTTL = 6*time.Second, 7*time.Second
 			},
@@ -71,10 +74,14 @@ func TestParsePolicy(t *testing.T) {
 			given: annotations{v1beta2.AvoidNodesAnnotation: "no"}, want: func(*lifecycle.Policy) {},
 			problems: []string{`annotation ` + v1beta2.AvoidNodesAnnotation + `: "no" is neither true nor false`},
 		},
-		"the limit is a number":            {given: annotations{limit: "0"}, want: func(p *lifecycle.Policy) { p.RetryLimit = 0 }},
-		"the limit is at most the ceiling": {given: annotations{limit: "2147483647"}, want: func(p *lifecycle.Policy) { p.RetryLimit = 100 }},
-		"exit codes are a list":            {given: annotations{forever: "1,2", again: "137"}, want: func(p *lifecycle.Policy) { p.TerminalExitCodes, p.RetryableExitCodes = []int32{1, 2}, []int32{137} }},
-		"exit codes may be spaced":         {given: annotations{forever: "1, 2"}, want: func(p *lifecycle.Policy) { p.TerminalExitCodes = []int32{1, 2} }},
+		"the limit is a number":                                     {given: annotations{limit: "0"}, want: func(p *lifecycle.Policy) { p.RetryLimit, p.SameFailure = 0, 0 }},
+		"the limit is at most the ceiling":                          {given: annotations{limit: "2147483647"}, want: func(p *lifecycle.Policy) { p.RetryLimit, p.SameFailure = 100, 0 }},
+		"a limit of retries is for failures that are the same, too": {given: annotations{limit: "3"}, want: func(p *lifecycle.Policy) { p.SameFailure = 0 }},
+		"unless the author says otherwise":                          {given: annotations{limit: "3", same: "1m"}, want: func(p *lifecycle.Policy) { p.SameFailure = time.Minute }},
+		"exit codes are a list": {given: annotations{forever: "1,2", again: "137"}, want: func(p *lifecycle.Policy) {
+			p.TerminalExitCodes, p.RetryableExitCodes, p.SameFailure = []int32{1, 2}, []int32{137}, 0
+		}},
+		"exit codes may be spaced": {given: annotations{forever: "1, 2"}, want: func(p *lifecycle.Policy) { p.TerminalExitCodes = []int32{1, 2} }},
 		"a duration that is none": {
 			given: annotations{pause: "soon"}, want: func(*lifecycle.Policy) {},
 			problems: []string{`annotation ` + pause + `: "soon" is not a duration such as "90s", "1h30m" or "7d"`},
@@ -88,11 +95,11 @@ func TestParsePolicy(t *testing.T) {
 			problems: []string{`annotation ` + pause + `: "2000000000d" is not a duration such as "90s", "1h30m" or "7d"`},
 		},
 		"a limit below nothing": {
-			given: annotations{limit: "-1"}, want: func(*lifecycle.Policy) {},
+			given: annotations{limit: "-1"}, want: func(p *lifecycle.Policy) { p.SameFailure = 0 },
 			problems: []string{`annotation ` + limit + `: "-1" is not a whole number from 0 to 2147483647`},
 		},
 		"a limit that does not fit": {
-			given: annotations{limit: "4294967297"}, want: func(*lifecycle.Policy) {},
+			given: annotations{limit: "4294967297"}, want: func(p *lifecycle.Policy) { p.SameFailure = 0 },
 			problems: []string{`annotation ` + limit + `: "4294967297" is not a whole number from 0 to 2147483647`},
 		},
 		"a bad exit code is skipped": {
@@ -149,7 +156,7 @@ func FuzzParsePolicy(f *testing.F) {
 			}
 		}
 		for _, d := range []time.Duration{policy.AdmissionGrace, policy.WarmupGrace, policy.InitGrace, policy.FailureGrace,
-			policy.RetryPause, policy.ForcefulDeletionGrace, policy.DeletionOnFailureHold, policy.NoProgressGrace, policy.IdleGrace} {
+			policy.RetryPause, policy.ForcefulDeletionGrace, policy.DeletionOnFailureHold, policy.NoProgressGrace, policy.IdleGrace, policy.SameFailure} {
 			if d < 0 || d > defaults.GraceCeiling {
 				t.Errorf("a period of %s", d)
 			}
@@ -172,6 +179,7 @@ func written(p lifecycle.Policy) map[string]string {
 		v1beta2.InitGracePeriodDurationAnnotation:       p.InitGrace.String(),
 		v1beta2.FailureGracePeriodDurationAnnotation:    p.FailureGrace.String(),
 		v1beta2.RetryPausePeriodDurationAnnotation:      p.RetryPause.String(),
+		v1beta2.SameFailurePeriodDurationAnnotation:     p.SameFailure.String(),
 		v1beta2.RetryLimitAnnotation:                    fmt.Sprint(p.RetryLimit),
 		v1beta2.ForcefulDeletionGracePeriodAnnotation:   p.ForcefulDeletionGrace.String(),
 		v1beta2.DeletionOnFailureGracePeriodAnnotation:  p.DeletionOnFailureHold.String(),

@@ -11,11 +11,14 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// resetOrFail retries unless the retry limit is reached or an exit code forbids it.
+// resetOrFail retries unless the retry limit is reached, an exit code forbids it, or the program would fail again.
 func (v *view) resetOrFail(reason, message string) Decision {
 	starts := v.startIsLate(reason)
 	if v.endedTerminally() || v.noRetryIsLeft(starts) {
 		return v.fail(reason, message)
+	}
+	if same := v.sameFailure(reason); same != "" {
+		return v.fail(reason, message+"; "+same).because(CauseSameFailure)
 	}
 	v.noteFailedNode()
 	v.status.Retries++

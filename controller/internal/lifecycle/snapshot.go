@@ -70,7 +70,8 @@ type Snapshot struct {
 	Devices map[string]int64
 	// NodesAssigned: Kueue assigns pods to nodes, so that only Kueue can avoid nodes.
 	NodesAssigned bool
-	// Suspects are nodes that failed other AppWrappers. They are only known before an attempt.
+	// Suspects are nodes that failed other AppWrappers. They are only known before an attempt, and
+	// during one that is not the first.
 	Suspects []nodehealth.Suspect
 	// Activity is what the second sign says. It is only asked about a decision to Confirm.
 	Activity Activity
