@@ -39,6 +39,7 @@ var Catalogue = []Entry{
 	{"SuccessKept", "its resources are kept for some time after the success", "delete it to free the names earlier", "annotation successTTLDuration of the AppWrapper"},
 	{"RetryLimit", "it failed as often as it may", "correct the program, and submit it again; the annotation retryLimit allows more retries", "phase and resettingCount of the AppWrapper"},
 	{"TerminalExitCode", "it ended with an exit code after which it is not tried again", "correct the program, and submit it again", "container status of the pod, and annotations terminalExitCodes and retryableExitCodes"},
+	{"SameFailure", "its program ended twice in the same way soon after its start, so it is not tried again", "mend the program, then use 'mlbatch retry'; an explicit retryLimit changes this", "condition Unhealthy and lastAttempts of the AppWrapper"},
 	{"Failed", "it failed, and is not tried again", "do what the message says, and submit it again", "condition Unhealthy of the AppWrapper, or condition Finished of the Workload"},
 	{"EndUnknown", "Kueue has ended its Workload without the success or the failure of the job", "look at the job itself: it may run on with another Workload, or be gone", "condition Finished of the Workload"},
 	{"HeldForDebugging", "its resources and its quota are kept for you to look at", "delete it as soon as you have seen enough: the quota becomes free", "condition DeletingResources of the AppWrapper, reason DeletionPaused"},

@@ -31,7 +31,9 @@ func (o Objects) lastWords() change {
 	}
 	field := fmt.Sprintf("status.lastAttempts[%d]", index)
 	return func(c *Cause) {
-		also(Evidence{o.wrapper(), field + ".pod", attempt.Pod})(c)
+		if attempt.Pod != "" {
+			also(Evidence{o.wrapper(), field + ".pod", attempt.Pod})(c)
+		}
 		if attempt.Node != "" {
 			also(Evidence{o.wrapper(), field + ".node", attempt.Node})(c)
 		}

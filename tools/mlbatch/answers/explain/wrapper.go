@@ -136,7 +136,7 @@ func (o Objects) failed() []Cause {
 		all = append(all, o.retryLimit()...)
 	}
 	if c := condition(status.Conditions, string(v1beta2.Unhealthy)); c != nil && c.Status == metav1.ConditionTrue && c.Reason != v1beta2.ReasonMissingComponent {
-		all = append(all, cause("Failed", told(o.wrapper(), *c), since(c.LastTransitionTime), o.lastWords()))
+		all = append(all, cause(failedBecause(status), told(o.wrapper(), *c), since(c.LastTransitionTime), o.lastWords()))
 	}
 	if c := condition(status.Conditions, string(v1beta2.DeletingResources)); c != nil && c.Reason == v1beta2.ReasonDeletionPaused {
 		all = append(all, cause("HeldForDebugging", told(o.wrapper(), *c), o.released(), since(c.LastTransitionTime)))
@@ -157,6 +157,14 @@ func (o Objects) retryLimit() []Cause {
 	}
 	n := o.retries()
 	return []Cause{cause("RetryLimit", n[0], also(n[1:]...), o.ofAnnotation(v1beta2.RetryLimitAnnotation), began(status))}
+}
+
+// failedBecause tells the end that the controller has chosen for a mistake of the program from all others.
+func failedBecause(status v1beta2.AppWrapperStatus) Code {
+	if n := len(status.LastAttempts); n > 0 && status.LastAttempts[n-1].Cause == "SameFailure" {
+		return "SameFailure"
+	}
+	return "Failed"
 }
 
 // usedUp is how much is used of the budget of retries that is used most: late starts have one of their own.
