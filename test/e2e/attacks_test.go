@@ -242,7 +242,7 @@ var escapes = []attack{
 	},
 	{
 		name: "an AppWrapper that is handed over while it is deleted", answer: "it is being deleted", dies: true,
-		victims: []victim{wrapper("handed", 1, holdsOut)},
+		victims: []victim{handed},
 		try: func(s *story, ctx context.Context) error {
 			return s.changesWhileDeleted(ctx, "handed", `{"spec":{"managedBy":"example.com/nobody"}}`)
 		},

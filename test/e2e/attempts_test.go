@@ -56,6 +56,12 @@ func wrapper(name string, pods int, object func(*story, string) any) victim {
 	}
 }
 
+// handed is an AppWrapper that exists for as long as the test likes after its deletion.
+var handed = victim{
+	object: func(s *story) client.Object { return wrapped("handed", holdsOut(s, "handed"), nil) },
+	ready:  func(s *story, ctx context.Context) (string, error) { return s.listening(ctx, "handed", 1) },
+}
+
 // lingers is a Job whose pod ends at once when it is told to, and holdsOut one whose pod does so only
 // after the test, or when goesNow removes it.
 func lingers(_ *story, name string) any { return job(name, "50m", "linger", "0s") }

@@ -21,13 +21,14 @@ import (
 func TestABarePodThatIsEvictedIsMadeAnew(t *testing.T) {
 	testenv.Test(t, features.New("drain").Assess("it is tried again", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-evicted", "eve", needs.Pods)
-		template := job("bare", "200m", "linger", farewell).Spec.Template
+		template := job("bare", "200m", "linger", farewell()).Spec.Template
 		template.Name = "bare"
 		bare := map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": template.ObjectMeta, "spec": template.Spec}
 		aw := wrapped("bare", bare, map[string]string{workload.RetryPausePeriodDurationAnnotation: "1s"})
 		s.create(ctx, aw)
 		s.untilPhase(ctx, aw, workload.AppWrapperRunning)
 		first := s.onlyPod(ctx, "bare")
+		s.untilListening(ctx, "bare", 1)
 
 		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: first.Name, Namespace: s.namespace}}
 		if err := s.api.CoreV1().Pods(s.namespace).EvictV1(ctx, eviction); err != nil {

@@ -23,10 +23,10 @@ import (
 func TestAnEvictedJobGivesItsQuotaBackAndStartsAgain(t *testing.T) {
 	testenv.Test(t, features.New("eviction").Assess("suspended, then running", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-evicted", "eve", needs.Pods)
-		aw := wrapped("evictee", job("evictee", "200m", "linger", farewell), nil)
+		aw := wrapped("evictee", job("evictee", "200m", "linger", farewell()), nil)
 		s.create(ctx, aw)
 		s.untilPhase(ctx, aw, workload.AppWrapperRunning)
-		s.untilRunning(ctx, "evictee", 1)
+		s.untilListening(ctx, "evictee", 1)
 		s.untilReserved(ctx, corev1.ResourceCPU, "200m")
 
 		s.stop(ctx, kueue.HoldAndDrain)

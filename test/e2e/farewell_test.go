@@ -7,15 +7,47 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
-// farewell is how long a pod continues after it is told to stop: long enough to observe what
-// happens meanwhile, on a busy machine, too.
-const farewell = "10s"
+// farewell is how long a pod continues after SIGTERM: long enough to observe what happens meanwhile, the longer the
+// busier the machine is.
+func farewell() string { return patience.For(5 * time.Second).String() }
+
+// untilListening waits until the programs in the pods of an AppWrapper, which linger, handle SIGTERM. A program that is
+// stopped before ends at once.
+func (s *story) untilListening(ctx context.Context, appWrapper string, pods int) {
+	s.t.Helper()
+	s.until(ctx, "the programs of "+appWrapper+" listen", func(ctx context.Context) (string, error) { return s.listening(ctx, appWrapper, pods) })
+}
+
+// listening returns "" once so many pods have written the line that follows the handler.
+func (s *story) listening(ctx context.Context, appWrapper string, want int) (string, error) {
+	pods, err := s.running(ctx, appWrapper)
+	if err != nil {
+		return "", err
+	}
+	listen := 0
+	for _, p := range pods {
+		log, err := s.api.CoreV1().Pods(s.namespace).GetLogs(p.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
+		if err != nil {
+			return "", err
+		}
+		if strings.Contains(string(log), "lingering") {
+			listen++
+		}
+	}
+	if listen < want {
+		return fmt.Sprintf("%d of %d do", listen, want), nil
+	}
+	return "", nil
+}
 
 // untilPodsEnd waits until no pod of an AppWrapper runs. While one runs, its quota must be
 // reserved and no other pod may exist.

@@ -22,12 +22,12 @@ import (
 func TestAJobWaitsForQuotaAndStartsWhenAnotherIsDeleted(t *testing.T) {
 	testenv.Test(t, features.New("queueing").Assess("the second job follows the first", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-waiting", "walter", needs.Pods)
-		first := wrapped("first", job("first", "700m", "linger", farewell), nil)
+		first := wrapped("first", job("first", "700m", "linger", farewell()), nil)
 		second := wrapped("second", job("second", "700m", "sleep", "1h"), nil)
 
 		s.create(ctx, first)
 		s.untilPhase(ctx, first, workload.AppWrapperRunning)
-		s.untilRunning(ctx, "first", 1)
+		s.untilListening(ctx, "first", 1)
 		s.untilReserved(ctx, corev1.ResourceCPU, "700m")
 		s.create(ctx, second)
 		s.untilWorkload(ctx, second, kueue.WorkloadQuotaReserved, "False", "Pending")
@@ -45,10 +45,10 @@ func TestAJobWaitsForQuotaAndStartsWhenAnotherIsDeleted(t *testing.T) {
 func TestDeletingAnAppWrapperRemovesItsPodsAndFreesQuota(t *testing.T) {
 	testenv.Test(t, features.New("deletion").Assess("nothing is left", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-leaving", "laura", needs.Pods)
-		aw := wrapped("leaver", job("leaver", "300m", "linger", farewell), nil)
+		aw := wrapped("leaver", job("leaver", "300m", "linger", farewell()), nil)
 		s.create(ctx, aw)
 		s.untilPhase(ctx, aw, workload.AppWrapperRunning)
-		s.untilRunning(ctx, "leaver", 1)
+		s.untilListening(ctx, "leaver", 1)
 		s.untilReserved(ctx, corev1.ResourceCPU, "300m")
 
 		s.remove(ctx, aw)
