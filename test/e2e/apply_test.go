@@ -67,12 +67,13 @@ func (s *story) applyAgainBeforeARetry(ctx context.Context, name string, again f
 	s.t.Helper()
 	manifest := wrapped(name, job(name, "200m", "exit", "3"), map[string]string{
 		workload.RetryLimitAnnotation:                   "1",
-		workload.RetryPausePeriodDurationAnnotation:     "5s",
+		workload.RetryPausePeriodDurationAnnotation:     "1h", // until the manifest is applied again
 		workload.DeletionOnFailureGracePeriodAnnotation: "1h",
 	})
 	aw := manifest.DeepCopy()
 	s.apply(ctx, aw)
 	s.untilPhase(ctx, aw, workload.AppWrapperResetting)
+	manifest.Annotations[workload.RetryPausePeriodDurationAnnotation] = "1s"
 	again(s, ctx, manifest.DeepCopy())
 	s.untilPhase(ctx, aw, workload.AppWrapperFailed)
 	pods, err := s.pods(ctx, name)
