@@ -36,7 +36,7 @@ func TestAnOpenQueueInABucketSurvivesItsPods(t *testing.T) {
 		q := openQueue{s, "sevens", s.command(ctx, "ruth"), t.TempDir()}
 		s.bucket(ctx, "numbers", "sevens/2026")
 		app := s.program("multiply", "multiply() { sleep 0.5; test $CODEFLARE_TASK != bad || exit 3; echo $(($(cat \"$1\") * 7)) >\"$2\"; }\nmultiply")
-		app.Spec.API, app.Spec.WorkQueue = v1alpha1.APIWorkQueue, &v1alpha1.WorkQueue{LeaseSeconds: 10, MaxAttempts: 2}
+		app.Spec.API, app.Spec.WorkQueue = v1alpha1.APIWorkQueue, &v1alpha1.WorkQueue{LeaseSeconds: 10, MaxAttempts: 4}
 		s.create(ctx, app)
 		run := execution(q.run, "multiply", "50m")
 		*run.Spec.Workers = 3

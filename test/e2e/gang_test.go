@@ -31,7 +31,7 @@ func TestAGangIsNotHalfScheduled(t *testing.T) {
 	testenv.Test(t, features.New("gang").Assess("all pods or none", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-gang", "gina", needs.SimulatedNodes, needs.PyTorchJobs, needs.Gangs)
 		occupant := wrapped("occupant", trainingJob("occupant", 1, "2"), nil)
-		gang := wrapped("gang", trainingJob("gang", size, "7"), nil)
+		gang := wrapped("gang", trainingJob("gang", size, "7"), map[string]string{workload.WarmupGracePeriodDurationAnnotation: "1h"})
 
 		s.create(ctx, occupant)
 		s.untilRunning(ctx, "occupant", 1)

@@ -33,6 +33,7 @@ func TestWhatIsNotJudgedHarmsNobody(t *testing.T) {
 		elsewhere := wrapped("elsewhere", scheduledBy(gpuJobs("elsewhere", 1, "2"), corev1.DefaultSchedulerName), nil)
 		nobody := wrapped("nobody", actsAs(gpuJobs("nobody", 1, "2"), "appwrapper-controller-manager"), nil)
 		for _, aw := range []*workload.AppWrapper{gang, elsewhere, nobody} {
+			aw.Annotations = map[string]string{workload.AdmissionGracePeriodDurationAnnotation: "1h", workload.WarmupGracePeriodDurationAnnotation: "1h"}
 			s.create(ctx, aw)
 		}
 		theirs := wrapped("theirs", gpuJobs("theirs", 1, "8"), nil)

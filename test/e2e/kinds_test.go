@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +26,7 @@ import (
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // rehearsal is a kind that the controller knows only from its configuration.
@@ -102,21 +104,23 @@ func (l *life) name() string {
 	return l.kind + map[string]string{"": "", "0": "-succeeds", "3": "-fails"}[l.code]
 }
 
-// wrapped reads the manifest. The grace period ensures that success waits only for pods, and
-// that failure comes from the component's status rather than from its pods.
+// wrapped reads the manifest. No grace ends while all the others start beside it, or before the story creates the pods
+// of a Rehearsal, and failure comes from the component's status rather than from its pods. One grace has to end: that
+// of pods that outlive the success of an MPIJob, and of those that tell that a Rehearsal has failed.
 func (l *life) wrapped(s *story) *workload.AppWrapper {
 	s.t.Helper()
-	annotations := map[string]string{workload.FailureGracePeriodDurationAnnotation: "1s"}
+	annotations := map[string]string{
+		workload.AdmissionGracePeriodDurationAnnotation: "1h",
+		workload.WarmupGracePeriodDurationAnnotation:    "1h",
+		workload.FailureGracePeriodDurationAnnotation:   "1h",
+	}
+	if l.end == workload.AppWrapperSucceeded || l.kind == rehearsal {
+		annotations[workload.FailureGracePeriodDurationAnnotation] = patience.For(5 * time.Second).String()
+	}
 	if l.end == workload.AppWrapperFailed {
 		annotations[workload.RetryLimitAnnotation] = "0"
-		if l.kind != rehearsal {
-			annotations[workload.FailureGracePeriodDurationAnnotation] = "1h"
-		}
 	}
 	aw := wrapped(l.name(), s.manifestOf(l.kind, l.name(), l.code), annotations)
-	if l.kind == rehearsal {
-		annotations[workload.AdmissionGracePeriodDurationAnnotation] = "1h" // until the story creates the pods
-	}
 	if l.declared != "" {
 		aw.Spec.Components[0].DeclaredPodSets = []workload.AppWrapperPodSet{{Path: l.declared, Replicas: &l.pods[0]}}
 	}

@@ -129,7 +129,7 @@ func mistaken(made mistake, name string) *workload.AppWrapper {
 	if made.inPod != nil {
 		made.inPod(&inner.Spec.Template.Spec)
 	}
-	aw := wrapped(name, inner, map[string]string{workload.RetryLimitAnnotation: "0", workload.DeletionOnFailureGracePeriodAnnotation: "10m"})
+	aw := wrapped(name, inner, map[string]string{workload.RetryLimitAnnotation: "0", workload.DeletionOnFailureGracePeriodAnnotation: "1h"})
 	if made.inWrapper != nil {
 		made.inWrapper(aw)
 	}
