@@ -15,6 +15,7 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/env"
 	"sigs.k8s.io/e2e-framework/pkg/envfuncs"
@@ -94,7 +95,7 @@ func (o *ownCluster) build(ctx context.Context) error {
 	return err
 }
 
-// makeKind creates a CRD that the controller's configuration already names.
+// makeKind creates a CRD that the controller's configuration already names, and waits until its kind is served.
 func (o *ownCluster) makeKind(ctx context.Context) error {
 	text, err := os.ReadFile(filepath.Join("testdata", "rehearsals.yaml"))
 	if err != nil {
@@ -112,7 +113,13 @@ func (o *ownCluster) makeKind(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return client.IgnoreAlreadyExists(api.Create(ctx, kind))
+	if err := client.IgnoreAlreadyExists(api.Create(ctx, kind)); err != nil {
+		return err
+	}
+	return await(ctx, func(context.Context) (string, error) {
+		_, err := api.RESTMapper().RESTMapping(schema.GroupKind{Group: "e2e.mlbatch.dev", Kind: "Rehearsal"}, "v1")
+		return "", err
+	})
 }
 
 // end removes the cluster. Anything that is left is an error.

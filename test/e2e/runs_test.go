@@ -208,6 +208,7 @@ func (s *story) leaves(ctx context.Context, leaver client.Client) {
 	if err := s.admin.Delete(ctx, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "e2e-leaver", Namespace: s.namespace}}); err != nil {
 		s.t.Fatal(err)
 	}
+	s.untilMember(ctx, false, "e2e-leaver")
 	time.Sleep(11 * time.Second) // so long at most, a right that was seen counts
 	s.create(ctx, s.program("later", sleeps))
 	s.until(ctx, "it says that its author has left", func(ctx context.Context) (string, error) {

@@ -6,6 +6,7 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -52,14 +53,17 @@ func gpuJobs(name string, pods int32, gpus string) *batchv1.Job {
 }
 
 // onlyPod waits until an AppWrapper's only pod runs, and returns it.
-func (s *story) onlyPod(ctx context.Context, appWrapper string) *corev1.Pod {
+func (s *story) onlyPod(ctx context.Context, appWrapper string) (only *corev1.Pod) {
 	s.t.Helper()
-	s.untilRunning(ctx, appWrapper, 1)
-	pods, err := s.pods(ctx, appWrapper)
-	if err != nil || len(pods) != 1 {
-		s.t.Fatalf("%s has %d pods, not 1 (%v)", appWrapper, len(pods), err)
-	}
-	return &pods[0]
+	s.until(ctx, "the only pod of "+appWrapper+" runs", func(ctx context.Context) (string, error) {
+		pods, err := s.pods(ctx, appWrapper)
+		if err != nil || len(pods) != 1 || pods[0].Status.Phase != corev1.PodRunning {
+			return fmt.Sprintf("it has %d pods", len(pods)), err
+		}
+		only = &pods[0]
+		return "", nil
+	})
+	return only
 }
 
 // change patches a pod, if it still exists.

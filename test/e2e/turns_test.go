@@ -76,18 +76,22 @@ func TestWorkThatIsPreemptedAgainAndAgainPauses(t *testing.T) {
 			lender.untilPhase(ctx, owner, workload.AppWrapperRunning)
 			lender.remove(ctx, owner)
 		}
-		s.until(ctx, "it pauses", func(ctx context.Context) (string, error) {
-			w, err := s.workloadOf(ctx, patient)
+		var w *kueue.Workload
+		s.until(ctx, "it pauses", func(ctx context.Context) (_ string, err error) {
+			w, err = s.workloadOf(ctx, patient)
 			if err == nil && !pauses(w) {
 				return fmt.Sprintf("it was preempted %d times and does not", preemptions(w)), nil
 			}
 			return "", err
 		})
-		lender.untilReserved(ctx, gpu, "0")
-		w := s.mustHaveWorkload(ctx, patient)
 		evicted := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadEvicted)
-		if wait := w.Status.RequeueState.RequeueAt.Sub(evicted.LastTransitionTime.Time); preemptions(w) != 3 || wait != time.Minute {
+		until := w.Status.RequeueState.RequeueAt
+		if wait := until.Sub(evicted.LastTransitionTime.Time); preemptions(w) != 3 || wait != time.Minute {
 			t.Errorf("after %d preemptions it waits for %s", preemptions(w), wait)
+		}
+		lender.untilReserved(ctx, gpu, "0")
+		if !pauses(s.mustHaveWorkload(ctx, patient)) && time.Now().Before(until.Time) {
+			t.Error("there is room, and it does not wait any more")
 		}
 		s.untilPhase(ctx, patient, workload.AppWrapperRunning)
 		return ctx
