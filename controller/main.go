@@ -6,7 +6,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
@@ -48,7 +47,7 @@ func run(file string, log logr.Logger) error {
 	}
 	mgr, err := newManager(c, namespace)
 	if err != nil {
-		return fmt.Errorf("cannot make the manager: %w", err)
+		return err
 	}
 	if err := setup(mgr, c, namespace); err != nil {
 		return err

@@ -29,15 +29,15 @@ func newManager(c config.Config, namespace string) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	options, err := managerOptions(c, namespace)
+	options, err := managerOptions(c)
 	if err != nil {
 		return nil, err
 	}
-	return ctrl.NewManager(client, options)
+	return serving.Manager(client, options, c.ControllerManager, namespace, leaderElectionID)
 }
 
-func managerOptions(c config.Config, namespace string) (ctrl.Options, error) {
-	options := serving.Options(c.ControllerManager, c.CertManagement, namespace, leaderElectionID)
+func managerOptions(c config.Config) (ctrl.Options, error) {
+	options := serving.Options(c.ControllerManager, c.CertManagement)
 	var err error
 	if options.Scheme, err = newScheme(); err != nil {
 		return options, err

@@ -6,7 +6,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"runtime/debug"
 
@@ -65,13 +64,13 @@ func run(file string, log logr.Logger) error {
 	if err != nil {
 		return err
 	}
-	options, err := managerOptions(c, namespace)
+	options, err := managerOptions(c)
 	if err != nil {
 		return err
 	}
-	mgr, err := ctrl.NewManager(client, options)
+	mgr, err := serving.Manager(client, options, c.ControllerManager, namespace, leaderElectionID)
 	if err != nil {
-		return fmt.Errorf("cannot make the manager: %w", err)
+		return err
 	}
 	if err := setup(mgr, c); err != nil {
 		return err
@@ -94,8 +93,8 @@ func setup(mgr ctrl.Manager, c config.Runs) error {
 	return mgr.Add(servingcert.After(served, func() error { return runs.Setup(mgr, settings, authors, c.WebhooksEnabled) }))
 }
 
-func managerOptions(c config.Runs, namespace string) (ctrl.Options, error) {
-	options := serving.Options(c.ControllerManager, c.CertManagement, namespace, leaderElectionID)
+func managerOptions(c config.Runs) (ctrl.Options, error) {
+	options := serving.Options(c.ControllerManager, c.CertManagement)
 	var err error
 	if options.Scheme, err = newScheme(); err != nil {
 		return options, err

@@ -12,15 +12,10 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 )
 
-func TestTheManagerHasALeaseOfItsOwnAndKnowsTheKinds(t *testing.T) {
-	c := config.DefaultRuns()
-	c.ControllerManager.LeaderElection = true
-	options, err := managerOptions(c, "mlbatch-system")
+func TestTheManagerKnowsTheKinds(t *testing.T) {
+	options, err := managerOptions(config.DefaultRuns())
 	if err != nil {
 		t.Fatal(err)
-	}
-	if !options.LeaderElection || options.LeaderElectionNamespace != "mlbatch-system" || options.LeaderElectionID != "codeflare-runs" {
-		t.Errorf("leader election uses the Lease %s/%s: %t", options.LeaderElectionNamespace, options.LeaderElectionID, options.LeaderElection)
 	}
 	if options.Metrics.FilterProvider == nil || !options.Metrics.SecureServing {
 		t.Error("everybody may read the metrics")

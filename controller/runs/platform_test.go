@@ -65,11 +65,11 @@ func newPlatform(t *testing.T) *platform {
 // start starts the controller, until the test ends.
 func (p *platform) start() {
 	p.Helper()
-	options, err := managerOptions(config.DefaultRuns(), "mlbatch-system")
+	options, err := managerOptions(config.DefaultRuns())
 	if err != nil {
 		p.Fatal(err)
 	}
-	options.LeaderElection, options.Logger, options.HealthProbeBindAddress = false, logr.Discard(), "0"
+	options.Logger, options.HealthProbeBindAddress = logr.Discard(), "0"
 	options.Metrics, options.WebhookServer = metricsserver.Options{BindAddress: "0"}, called{p.webhooks}
 	options.Controller = ctrlconfig.Controller{SkipNameValidation: ptr.To(true)}
 	options.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return p.api.Mapper(), nil }

@@ -96,7 +96,8 @@ var arrows = map[string][]string{
 		"controller/internal/echoes", "controller/internal/namespacemetrics", "controller/internal/runlife", "controller/runplan",
 	},
 	// What the main packages have in common.
-	"controller/internal/serving": {"controller/internal/config", "controller/internal/metricsaccess", "controller/internal/servingcert"},
+	"controller/internal/election": {},
+	"controller/internal/serving":  {"controller/internal/config", "controller/internal/election", "controller/internal/metricsaccess", "controller/internal/servingcert"},
 	// main assembles the parts.
 	"controller": {
 		"controller/api/v1beta2", "controller/internal/config",

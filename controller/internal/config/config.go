@@ -8,6 +8,7 @@ package config
 
 import (
 	"encoding/json"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -131,6 +132,8 @@ type ControllerManager struct {
 	Metrics        Metrics  `json:"metrics"`
 	Health         Endpoint `json:"health"`
 	LeaderElection bool     `json:"leaderElection"`
+	// LeaseDuration is how long others wait for a leader that does not renew its Lease.
+	LeaseDuration Duration `json:"leaseDuration"`
 	// IgnoreOtherControllers: start without checking whether another AppWrapper controller is active.
 	IgnoreOtherControllers bool `json:"ignoreOtherControllers"`
 	EnableHTTP2            bool `json:"enableHTTP2"`
@@ -181,8 +184,9 @@ func Default() Config {
 			WebhookSecretName:           "appwrapper-webhook-server-cert",
 		},
 		ControllerManager: ControllerManager{
-			Metrics: Metrics{BindAddress: ":8443"},
-			Health:  Endpoint{BindAddress: ":8081"},
+			Metrics:       Metrics{BindAddress: ":8443"},
+			Health:        Endpoint{BindAddress: ":8081"},
+			LeaseDuration: Duration{15 * time.Second}, // that of controller-runtime
 		},
 		WebhooksEnabled:  true,
 		ClientConnection: ClientConnection{QPS: 1000, Burst: 1000},

@@ -138,6 +138,8 @@ func TestParseNamesTheFieldThatIsWrong(t *testing.T) {
 		"a queue that fits no label":                 {"appwrapper: {defaultQueueName: " + strings.Repeat("q", 64) + "}", "appwrapper.defaultQueueName"},
 		"an address without a port":                  {"controllerManager: {metrics: {bindAddress: localhost}}", "controllerManager.metrics.bindAddress"},
 		"a port without a colon":                     {"controllerManager: {health: {bindAddress: '8081'}}", "controllerManager.health.bindAddress"},
+		"a Lease that is lost at once":               {"controllerManager: {leaseDuration: 4s}", "controllerManager.leaseDuration"},
+		"a Lease that nobody believes":               {"controllerManager: {leaseDuration: 6m}", "controllerManager.leaseDuration"},
 		"a weight out of range":                      {"appwrapper: {autopilot: {preferNoScheduleWeight: 101}}", "appwrapper.autopilot.preferNoScheduleWeight"},
 		"fewer migrations than none":                 {"appwrapper: {autopilot: {migrationLimit: -1}}", "appwrapper.autopilot.migrationLimit"},
 		"a taint without a key":                      {"appwrapper: {autopilot: {resourceTaints: {gpu: [{effect: NoSchedule}]}}}", "appwrapper.autopilot.resourceTaints[gpu][0].key"},

@@ -3,9 +3,11 @@
 package config
 
 import (
+	"fmt"
 	"net"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -110,6 +112,13 @@ func (k *Kueue) validate(path *field.Path) field.ErrorList {
 		path.Child("managedJobsNamespaceSelector"))...)
 }
 
+// A leader needs time for some requests before it gives its Lease up, and nobody believes a Lease
+// that lasts longer (package othercontroller).
+const (
+	shortestLease = 5 * time.Second
+	longestLease  = 5 * time.Minute
+)
+
 func (m *ControllerManager) validate(path *field.Path) field.ErrorList {
 	var problems field.ErrorList
 	listeners := []struct{ section, address string }{{"metrics", m.Metrics.BindAddress}, {"health", m.Health.BindAddress}}
@@ -117,6 +126,9 @@ func (m *ControllerManager) validate(path *field.Path) field.ErrorList {
 		if _, _, err := net.SplitHostPort(l.address); err != nil && l.address != "0" {
 			problems = append(problems, field.Invalid(path.Child(l.section, "bindAddress"), l.address, `must be an address such as ":8443", or "0"`))
 		}
+	}
+	if d := m.LeaseDuration.Duration; d < shortestLease || d > longestLease {
+		problems = append(problems, field.Invalid(path.Child("leaseDuration"), d.String(), fmt.Sprintf("must be between %s and %s", shortestLease, longestLease)))
 	}
 	return problems
 }

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/mlbatch/mlbatch/controller/internal/config"
+	"github.com/mlbatch/mlbatch/controller/internal/election"
 	"github.com/mlbatch/mlbatch/controller/internal/metricsaccess"
 	"github.com/mlbatch/mlbatch/controller/internal/servingcert"
 )
@@ -54,15 +55,31 @@ func Client(c config.ClientConnection) (*rest.Config, error) {
 	return client, nil
 }
 
-// Options are those of a manager whose leader holds a Lease of the program's own namespace. They
-// lack the scheme and the caches.
-func Options(c config.ControllerManager, certs config.CertManagement, namespace, lease string) ctrl.Options {
+// Manager makes a manager whose leader holds a Lease of the program's own namespace, and writes only
+// as long as it does.
+func Manager(client *rest.Config, options ctrl.Options, c config.ControllerManager, namespace, lease string) (ctrl.Manager, error) {
+	if c.LeaderElection {
+		lock, err := election.New(client, namespace, lease, c.LeaseDuration.Duration)
+		if err != nil {
+			return nil, err
+		}
+		options.LeaderElection, options.LeaderElectionResourceLockInterface = true, lock
+		options.LeaderElectionReleaseOnCancel = true // or the next one waits until it expires
+		options.LeaseDuration = new(c.LeaseDuration.Duration)
+		options.RenewDeadline = new(election.RenewDeadline(c.LeaseDuration.Duration))
+		options.RetryPeriod = new(election.RetryPeriod(c.LeaseDuration.Duration))
+	}
+	mgr, err := ctrl.NewManager(client, options)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the manager: %w", err)
+	}
+	return mgr, nil
+}
+
+// Options are those of a manager. They lack the scheme and the caches.
+func Options(c config.ControllerManager, certs config.CertManagement) ctrl.Options {
 	return ctrl.Options{
-		LeaderElection:                c.LeaderElection,
-		LeaderElectionID:              lease,
-		LeaderElectionNamespace:       namespace,
-		LeaderElectionReleaseOnCancel: true, // or the next one waits until it expires
-		HealthProbeBindAddress:        c.Health.BindAddress,
+		HealthProbeBindAddress: c.Health.BindAddress,
 		Metrics: metricsserver.Options{
 			BindAddress:    c.Metrics.BindAddress,
 			SecureServing:  true,

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// A process that was paused (a debugger, a machine that was suspended, swapping) continues where it
+// was: between the decision to create an object and the request. Another replica leads by then.
+// Nothing else fences it: a new object has no resourceVersion that could be old.
+
+// roundTripper is a function that sends a request.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// fence lets no write pass that the leader sends when its Lease has run out, and has the API server
+// give up creations when it will have. Replicas that never led may write: they review rights.
+func (l *Lock) fence(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		renewed := l.renewed.Load()
+		if renewed == nil || r.Method == http.MethodGet {
+			return next.RoundTrip(r)
+		}
+		left := l.duration - elapsed(*renewed, l.now())
+		if left <= 0 {
+			return nil, fmt.Errorf("did not send %s %s: the Lease of this controller has run out, and another one may lead", r.Method, r.URL.Path)
+		}
+		if r.Method == http.MethodPost {
+			r = r.Clone(r.Context())
+			query := r.URL.Query()
+			query.Set("timeout", strconv.Itoa(max(1, int(left.Seconds())))+"s")
+			r.URL.RawQuery = query.Encode()
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+// elapsed is by the clock that says more: the monotonic one stands still while a machine is suspended,
+// and the other one may be set back.
+func elapsed(since, now time.Time) time.Duration {
+	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
+}
