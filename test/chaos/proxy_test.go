@@ -31,6 +31,7 @@ type proxy struct {
 	closed  string  // a resource that is unreachable
 	wrong   map[string]int
 	creates map[string]int // by the path of the collection
+	hook    *hook
 }
 
 func newProxy(t *testing.T) *proxy {
@@ -95,6 +96,10 @@ func refuse(w http.ResponseWriter, code int, reason string) {
 // ServeHTTP forwards a request or makes it fail. During a storm, watches are cut short.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	manner, watchFor, closed := p.choose(r)
+	if h := p.takeHook(r); h != nil {
+		h.answer(p, w, r)
+		return
+	}
 	switch {
 	case closed:
 		refuse(w, 503, "ServiceUnavailable")
