@@ -38,7 +38,7 @@ type Lock struct {
 // New returns the lock of a Lease. Its requests bypass what New adds to client: the lock's Fence,
 // through which all other requests pass.
 func New(client *rest.Config, namespace, name string, duration time.Duration) (*Lock, error) {
-	own := rest.AddUserAgent(client, "leader-election")
+	own := rest.AddUserAgent(rest.CopyConfig(client), "leader-election")
 	own.Timeout = max(RenewDeadline(duration)/2, time.Second) // so that one slow answer does not cost the Lease
 	leases, err := coordinationclient.NewForConfig(own)
 	if err != nil {

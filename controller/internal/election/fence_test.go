@@ -25,6 +25,17 @@ func TestWhoNeverLedMayWrite(t *testing.T) {
 	p.received(t, "POST "+components)
 }
 
+// A watch lasts longer than a request for the Lease may.
+func TestOnlyRequestsForTheLeaseEndInTime(t *testing.T) {
+	client := &rest.Config{Host: "127.0.0.1:1", UserAgent: "controller"}
+	if _, err := New(client, "mlbatch-system", "lease", 15*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if client.Timeout != 0 || client.UserAgent != "controller" {
+		t.Errorf("all requests of %q end after %s", client.UserAgent, client.Timeout)
+	}
+}
+
 func TestALeaderWritesUntilItsLeaseRunsOut(t *testing.T) {
 	p := replica(t)
 	p.renew(t)
