@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
@@ -63,17 +64,21 @@ func Manager(client *rest.Config, options ctrl.Options, c config.ControllerManag
 		if err != nil {
 			return nil, err
 		}
-		options.LeaderElection, options.LeaderElectionResourceLockInterface = true, lock
-		options.LeaderElectionReleaseOnCancel = true // or the next one waits until it expires
-		options.LeaseDuration = new(c.LeaseDuration.Duration)
-		options.RenewDeadline = new(election.RenewDeadline(c.LeaseDuration.Duration))
-		options.RetryPeriod = new(election.RetryPeriod(c.LeaseDuration.Duration))
+		elect(&options, lock, c.LeaseDuration.Duration)
 	}
 	mgr, err := ctrl.NewManager(client, options)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the manager: %w", err)
 	}
 	return mgr, nil
+}
+
+func elect(options *ctrl.Options, lock *election.Lock, duration time.Duration) {
+	options.LeaderElection, options.LeaderElectionResourceLockInterface = true, lock
+	options.LeaderElectionReleaseOnCancel = true // or the next one waits until it expires
+	options.LeaseDuration = new(duration)
+	options.RenewDeadline = new(election.RenewDeadline(duration))
+	options.RetryPeriod = new(election.RetryPeriod(duration))
 }
 
 // Options are those of a manager. They lack the scheme and the caches.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,6 +15,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/mlbatch/mlbatch/controller/internal/config"
+	"github.com/mlbatch/mlbatch/controller/internal/election"
 )
 
 // The profile of the memory would take more than a megabyte of it.
@@ -30,8 +32,20 @@ func TestAProgramKeepsNoProfileOfItsMemory(t *testing.T) {
 	}
 }
 
-// A Lease that is not released keeps the next controller waiting, and a leader without one must not write.
-func TestALeaderHoldsALeaseAndWritesThroughItsFence(t *testing.T) {
+// If the Lease is not released, the next controller waits until it expires.
+func TestTheLeaseIsReleasedAtTheEnd(t *testing.T) {
+	options := ctrl.Options{}
+	elect(&options, &election.Lock{}, 15*time.Second)
+	if !options.LeaderElection || !options.LeaderElectionReleaseOnCancel {
+		t.Errorf("it elects a leader: %t; it releases the Lease at the end: %t", options.LeaderElection, options.LeaderElectionReleaseOnCancel)
+	}
+	if d, r, p := *options.LeaseDuration, *options.RenewDeadline, *options.RetryPeriod; d != 15*time.Second || r != 10*time.Second || p != 2*time.Second {
+		t.Errorf("a Lease of %s is renewed every %s, and given up after %s", d, p, r)
+	}
+}
+
+// A leader without a Lease must not write.
+func TestALeaderWritesThroughItsFence(t *testing.T) {
 	for _, elects := range []bool{true, false} {
 		c := config.Default().ControllerManager
 		c.LeaderElection = elects
