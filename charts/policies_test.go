@@ -267,7 +267,7 @@ func TestPoliciesCanWarnOnly(t *testing.T) {
 				t.Errorf("%s: %s does %v", enforcement, binding.Name, binding.Spec.ValidationActions)
 			}
 		}
-		if bindings != 10 {
+		if bindings != 11 {
 			t.Errorf("there are %d bindings", bindings)
 		}
 	}
@@ -278,6 +278,7 @@ func TestEachPolicyCanBeDisabledAlone(t *testing.T) {
 	values := map[string]string{
 		"ownership": "mlbatch-ownership", "started": "mlbatch-started", "lifecycle": "mlbatch-lifecycle", "labels": "mlbatch-labels", "growth": "mlbatch-growth",
 		"placement": "mlbatch-placement", "priorities": "mlbatch-priorities", "exposure": "mlbatch-exposure", "podSecurity": "mlbatch-pod-security", "wrapped": "mlbatch-wrapped",
+		"size": "mlbatch-size",
 	}
 	all := policiesWith(t, nil)
 	if len(all) != len(values) {

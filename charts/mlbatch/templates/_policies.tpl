@@ -48,27 +48,51 @@ dyn({{ . }}).spec.?pytorchReplicaSpecs.orValue({}).map(r, dyn({{ . }}).spec.pyto
 ['kueue.x-k8s.io/', 'workload.codeflare.dev/', 'codeflare.dev/', 'ray.io/', 'training.kubeflow.org/', 'batch.kubernetes.io/', 'jobset.sigs.k8s.io/', 'leaderworkerset.sigs.k8s.io/', 'scheduling.x-k8s.io/', 'apps.kubernetes.io/', 'statefulset.kubernetes.io/']
 {{- end }}
 
-{{/* Variables of a policy: the specs of the object and of the stored one, and lists of the pod templates in each, of any kind. */}}
+{{/* Lists of what may be pod templates in the spec in the variable s, of any kind; a template that is elsewhere is in none. */}}
+{{- define "mlbatch.lists" -}}
+[[s.?template, s.?jobTemplate.spec.template, s.?leaderWorkerTemplate.leaderTemplate, s.?leaderWorkerTemplate.workerTemplate,
+s.?submitterPodTemplate].map(t, t.orValue({})), s.?replicatedJobs.orValue([]).map(j, j.?template.spec.template.orValue({}))] +
+{{ include "mlbatch.roles" . }}.map(m, m.map(r, m[r].?template.orValue({}))) +
+[s, s.?rayClusterSpec.orValue({}), s.?rayClusterConfig.orValue({})].map(c,
+[c.?headGroupSpec.template.orValue({})] + c.?workerGroupSpecs.orValue([]).map(g, g.?template.orValue({})))
+{{- end }}
+
+{{- define "mlbatch.roles" -}}
+['jaxReplicaSpecs', 'mpiReplicaSpecs', 'paddleReplicaSpecs', 'pytorchReplicaSpecs', 'tfReplicaSpecs', 'xgbReplicaSpecs'].map(k, s[?k].orValue({}))
+{{- end }}
+
+{{/*
+True for what is judged in little time: at most 64 groups, 500 containers and volumes, 500 tolerations, and 4,000 entries of what policies look at. Nobody looks into
+lists that are too long. The policy mlbatch-size refuses all else, so the others do not judge it.
+*/}}
+{{- define "mlbatch.isSmall" -}}
+[dyn(object)].all(o, [o.?spec.orValue({})].all(s, ([s.?replicatedJobs, s.?workerGroupSpecs, s.?rayClusterSpec.workerGroupSpecs,
+s.?rayClusterConfig.workerGroupSpecs].map(l, l.orValue([])) + {{ include "mlbatch.roles" . }}).map(l, l.size()).sum() <= 64 &&
+[({{ include "mlbatch.lists" . }} + [[o]]).map(l, l.map(t, [t.?metadata.orValue({}), t.?spec.orValue({})]))].all(ts,
+ts.map(l, l.map(t, [t[1].?containers, t[1].?initContainers, t[1].?ephemeralContainers, t[1].?volumes].map(e, e.orValue([]).size()).sum()).sum()).sum() <= 500 &&
+ts.map(l, l.map(t, [t[1].?tolerations, t[1].?securityContext.sysctls].map(e, e.orValue([]).size()).sum()).sum()).sum() <= 500 &&
+ts.map(l, l.map(t, [t[0].?labels, t[0].?annotations].map(e, e.orValue({}).size()).sum()).sum()).sum() <= 4000 &&
+ts.map(l, l.map(t, [t[1].?containers, t[1].?initContainers, t[1].?ephemeralContainers].map(e, e.orValue([]).map(c, [c.?env, c.?ports,
+c.?securityContext.capabilities.add].map(f, f.orValue([]).size()).sum() + [c.?resources.requests, c.?resources.limits].map(f, f.orValue({}).size()).sum()).sum()).sum() +
+t[1].?volumes.orValue([]).map(v, v.?downwardAPI.items.orValue([]).size() + v.?projected.sources.orValue([]).size()).sum()).sum()).sum() <= 4000 &&
+ts.map(l, l.map(t, t[1].?volumes.orValue([]).map(v, v.?projected.sources.orValue([]).map(f, f.?downwardAPI.items.orValue([]).size()).sum()).sum()).sum()).sum() <= 4000)))
+{{- end }}
+
+{{/* The match condition of policies that look into what mlbatch-size judges. What controllers create has got quota: it is always judged. */}}
+{{- define "mlbatch.onlySmall" }}
+{{- if .Values.policies.size.enabled }}
+- name: small
+  expression: >-
+    request.?subResource.orValue('') == 'status' || {{ include "mlbatch.isSmall" . | replace "\n" " " }} || {{ include "mlbatch.isController" . }}
+{{- end }}
+{{- end }}
+
+{{/* Variables of a policy: of the object and of the stored one, the spec, and lists of the pod templates in it. */}}
 {{- define "mlbatch.everyTemplate" -}}
-# Of the object and of the stored one.
 - name: specs
   expression: >-
     [object, oldObject].map(o, o == null ? {} : dyn(o).?spec.orValue({}))
-# Lists of what may be a pod template; a template that is elsewhere is in none.
-- name: single
+- name: templates
   expression: >-
-    variables.specs.map(s, [s.?template, s.?jobTemplate.spec.template, s.?leaderWorkerTemplate.leaderTemplate,
-    s.?leaderWorkerTemplate.workerTemplate, s.?submitterPodTemplate].map(t, t.orValue({})))
-- name: ofRoles
-  expression: >-
-    variables.specs.map(s, ['jaxReplicaSpecs', 'mpiReplicaSpecs', 'paddleReplicaSpecs', 'pytorchReplicaSpecs',
-    'tfReplicaSpecs', 'xgbReplicaSpecs'].map(k, s[?k].orValue({})).map(m, m.map(r, m[r].?template.orValue({}))))
-- name: ofJobs
-  expression: >-
-    variables.specs.map(s, s.?replicatedJobs.orValue([]).map(j, j.?template.spec.template.orValue({})))
-- name: ofRay
-  expression: >-
-    variables.specs.map(s, [s, s.?rayClusterSpec.orValue({}), s.?rayClusterConfig.orValue({})].map(c,
-    [c.?headGroupSpec.template.orValue({})] + c.?workerGroupSpecs.orValue([]).map(g, g.?template.orValue({}))))
+    variables.specs.map(s, {{ include "mlbatch.lists" . | replace "\n" " " }})
 {{- end }}
-
