@@ -16,6 +16,7 @@ import (
 // roundTripper is a function that sends a request.
 type roundTripper func(*http.Request) (*http.Response, error)
 
+// RoundTrip is f.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // fence lets no write pass that the leader sends when its Lease has run out, and has the API server
