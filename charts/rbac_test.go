@@ -185,12 +185,8 @@ func TestCapacityIsWrittenByChoiceOnly(t *testing.T) {
 		if len(may) != len(names) || len(names) > 0 && may[0] != names[0] {
 			t.Errorf("with %v it may write %v", names, may)
 		}
-		for what, got := range map[string]bool{
-			"list CapacityProviders": allows(role, "list", "kueue.x-k8s.io", "capacityproviders"), "watch flavors": allows(role, "watch", "kueue.x-k8s.io", "resourceflavors"),
-		} {
-			if got != (len(names) > 0) {
-				t.Errorf("with %v it may %s: %t", names, what, got)
-			}
+		if got := allows(role, "list", "kueue.x-k8s.io", "capacityproviders"); got != (len(names) > 0) {
+			t.Errorf("with %v it may list CapacityProviders: %t", names, got)
 		}
 	}
 }
@@ -388,12 +384,24 @@ func TestControllerMayChangeOnlyTheQuotaOfSlackQueues(t *testing.T) {
 					t.Errorf("it may %s all queues", verb)
 				}
 			}
-			for _, resource := range []string{"clusterqueues", "resourceflavors"} {
-				if may := allows(role, "watch", "kueue.x-k8s.io", resource); may != (row.want != nil) {
-					t.Errorf("it may watch %s: %t", resource, may)
-				}
+			if may := allows(role, "watch", "kueue.x-k8s.io", "clusterqueues"); may != (row.want != nil) {
+				t.Errorf("it may watch ClusterQueues: %t", may)
 			}
 		})
+	}
+}
+
+// It writes to flavors what their nodes have, and neither makes nor removes any.
+func TestFlavorsArePatchedUnlessNodesAreNotWatched(t *testing.T) {
+	for _, monitored := range []bool{true, false} {
+		role := clusterRolesWith(t, map[string]any{"appwrapper": map[string]any{"config": map[string]any{"appwrapper": map[string]any{
+			"autopilot": map[string]any{"monitorNodes": monitored},
+		}}}})["appwrapper-manager-role"]
+		for verb, wants := range map[string]bool{"list": true, "watch": true, "patch": true, "update": false, "create": false, "delete": false} {
+			if may := allows(role, verb, "kueue.x-k8s.io", "resourceflavors"); may != (wants && monitored) {
+				t.Errorf("with monitorNodes %t it may %s flavors: %t", monitored, verb, may)
+			}
+		}
 	}
 }
 

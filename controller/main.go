@@ -17,6 +17,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/capacityprovider"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 	"github.com/mlbatch/mlbatch/controller/internal/cordon"
+	"github.com/mlbatch/mlbatch/controller/internal/nodesizes"
 	"github.com/mlbatch/mlbatch/controller/internal/othercontroller"
 	"github.com/mlbatch/mlbatch/controller/internal/serving"
 	"github.com/mlbatch/mlbatch/controller/internal/slackqueue"
@@ -85,12 +86,7 @@ func setup(mgr ctrl.Manager, c config.Config, namespace string) error {
 		if err := appwrapper.Setup(mgr, c, evictions, signs, heard); err != nil {
 			return err
 		}
-		slack := slackqueue.Settings{Queues: c.AppWrapper.SlackQueues(), Rules: c.AppWrapper.SlackRules(), Namespace: namespace}
-		if err := slackqueue.Setup(mgr, slack); err != nil {
-			return err
-		}
-		capacity := capacityprovider.Settings{Providers: c.AppWrapper.NodeHealth.CapacityProviders, Rules: c.AppWrapper.SlackRules()}
-		if err := capacityprovider.Setup(mgr, capacity); err != nil {
+		if err := countNodes(mgr, c.AppWrapper, namespace); err != nil {
 			return err
 		}
 		if err := cordon.Setup(mgr, cordon.Settings{Cordoning: c.AppWrapper.NodeHealth.Cordoning(), Remembered: c.AppWrapper.NodeHealth.Avoid.Period.Duration}); err != nil {
@@ -98,4 +94,17 @@ func setup(mgr ctrl.Manager, c config.Config, namespace string) error {
 		}
 		return workload.Setup(mgr, workload.Settings{Pause: c.AppWrapper.PreemptionPause.Pause(), Avoid: c.AppWrapper.Autopilot.Avoidance()}, evictions)
 	}))
+}
+
+// countNodes starts what follows from what the nodes have.
+func countNodes(mgr ctrl.Manager, c config.AppWrapper, namespace string) error {
+	slack := slackqueue.Settings{Queues: c.SlackQueues(), Rules: c.SlackRules(), Namespace: namespace}
+	if err := slackqueue.Setup(mgr, slack); err != nil {
+		return err
+	}
+	capacity := capacityprovider.Settings{Providers: c.NodeHealth.CapacityProviders, Rules: c.SlackRules()}
+	if err := capacityprovider.Setup(mgr, capacity); err != nil {
+		return err
+	}
+	return nodesizes.Setup(mgr, c.Autopilot.MonitorNodes)
 }

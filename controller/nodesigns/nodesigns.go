@@ -93,6 +93,19 @@ func Serves(node *corev1.Node, flavor *kueue.ResourceFlavor) bool {
 	return slackquota.Serves(node, flavor)
 }
 
+// Largest is the most of each resource that one of these nodes offers to pods.
+func Largest(nodes []*corev1.Node) corev1.ResourceList { return slackquota.Largest(nodes) }
+
+// Published is what the controller wrote to a flavor of the largest of its nodes; nothing if it has none.
+func Published(flavor *kueue.ResourceFlavor) corev1.ResourceList {
+	return slackquota.Published(flavor)
+}
+
+// Beyond are the resources of which a pod requests more than the largest nodes have, so that it fits no node.
+func Beyond(requests, largest corev1.ResourceList) []corev1.ResourceName {
+	return slackquota.Beyond(requests, largest)
+}
+
 // Suspect is a node that looks healthy, and that several AppWrappers blame.
 type Suspect = nodehealth.Suspect
 

@@ -89,6 +89,7 @@ var arrows = map[string][]string{
 	"controller/internal/activity":         {"controller/internal/config", "controller/internal/lifecycle", "controller/prometheus"},
 	"controller/internal/workload":         {"controller/api/v1beta2", "controller/internal/deactivation", "controller/internal/jsonwatch", "controller/internal/podtemplate", "controller/internal/preemptionpause", "controller/internal/reassignment", "controller/internal/watchable", "controller/quotareason"},
 	"controller/internal/slackqueue":       {"controller/internal/nodehealth", "controller/internal/nodewatch", "controller/internal/slackquota"},
+	"controller/internal/nodesizes":        {"controller/api/v1beta2", "controller/internal/nodehealth", "controller/internal/nodewatch", "controller/internal/slackquota"},
 	"controller/internal/capacityprovider": {"controller/internal/nodehealth", "controller/internal/nodewatch", "controller/internal/slackquota"},
 	"controller/internal/cordon":           {"controller/api/v1beta2", "controller/internal/nodehealth"},
 	"controller/internal/run": {
@@ -101,7 +102,7 @@ var arrows = map[string][]string{
 	// main assembles the parts.
 	"controller": {
 		"controller/api/v1beta2", "controller/internal/config",
-		"controller/internal/activity", "controller/internal/serving", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/capacityprovider", "controller/internal/cordon", "controller/internal/jsonwatch", "controller/internal/othercontroller", "controller/internal/slackqueue", "controller/internal/workload",
+		"controller/internal/activity", "controller/internal/serving", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/capacityprovider", "controller/internal/cordon", "controller/internal/jsonwatch", "controller/internal/nodesizes", "controller/internal/othercontroller", "controller/internal/slackqueue", "controller/internal/workload",
 	},
 	"controller/runs": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/internal/accessreview", "controller/internal/config",
@@ -123,7 +124,7 @@ var arrows = map[string][]string{
 	"tools/mlbatch/parts":           {"setup"},
 	"tools/mlbatch/quota":           {"controller/api/v1beta2", "controller/nodesigns"},
 	"tools/mlbatch/images":          {"setup", "tools/mlbatch/parts", "tools/mlbatch/printing"},
-	"tools/mlbatch/answers/explain": {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "controller/quotareason", "tools/mlbatch/quota"},
+	"tools/mlbatch/answers/explain": {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "controller/nodesigns", "controller/quotareason", "tools/mlbatch/quota"},
 	"tools/mlbatch/clusterstate":    {"controller/api/v1beta2", "controller/nodesigns", "tools/mlbatch/parts", "tools/mlbatch/printing", "tools/mlbatch/answers/top", "tools/mlbatch/answers/usage"},
 	"tools/mlbatch/podexec":         {"tools/mlbatch/printing"},
 	"tools/mlbatch/podlogs":         {"controller/api/codeflare/v1alpha1", "tools/mlbatch/printing"},

@@ -45,6 +45,10 @@ const (
 // the lending limits that were lowered, and those of the administrator.
 const LoweredLendingLimitsAnnotation = "workload.codeflare.dev/lowered-lending-limits"
 
+// LargestNodeAnnotation is on ResourceFlavors. It has the most of each resource that a node of the flavor offers to
+// pods, in JSON, for members, who may not read nodes.
+const LargestNodeAnnotation = "workload.codeflare.dev/largest-node"
+
 // DeclaredLendingLimitsAnnotation is on ClusterQueues that the controller has made because the teams file has
 // them. It has the lending limits of that file, so that those of an administrator can be told from them.
 const DeclaredLendingLimitsAnnotation = "workload.codeflare.dev/declared-lending-limits"
