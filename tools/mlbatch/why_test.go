@@ -198,6 +198,8 @@ func TestWhyComparesWhatWaitsWithTheNodes(t *testing.T) {
 	tooMany := fullCluster()
 	tooMany[podsPath+"?3"] = `{"apiVersion":"v1","kind":"PodList","metadata":{"continue":"4"},"items":[]}`
 	small := "\nNodesTooSmall: "
+	sized := fullCluster()
+	sized[queues+"/resourceflavors/a"] = `{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ResourceFlavor","metadata":{"name":"a","annotations":{"workload.codeflare.dev/largest-node":"{\"cpu\":\"3\"}"}}}`
 	full := fullCluster()
 	full[nodesPath] = list("v1", "Node", `{"metadata":{"name":"n1"},"status":{"allocatable":{"cpu":"5"}}}`)
 	for name, row := range map[string]struct {
@@ -205,13 +207,14 @@ func TestWhyComparesWhatWaitsWithTheNodes(t *testing.T) {
 		forbidden []string
 		want      []string
 	}{
-		"an administrator":                {fullCluster(), nil, []string{small, "seen: Node n2, free cpu: 3 of 3\n  seen: Node n1, free cpu: 1 of 3\n"}},
-		"more quota than the nodes have":  {full, nil, []string{"\nNodesFull: ", "\nQuotaBeyondNodes: ", "sum of the quota of cpu: 8\n", "sum of what its nodes have of cpu: 5\n"}},
-		"a member":                        {fullCluster(), []string{nodesPath, podsPath}, []string{"\nPodNotScheduled: ", "unknown: you may not read the nodes, which say where there is room\n"}},
-		"who may see nodes, but not pods": {fullCluster(), []string{podsPath}, []string{"\nPodNotScheduled: ", "unknown: you may not read the pods of all nodes, which say where there is room\n"}},
-		"who may not see quota":           {full, []string{queues + "/clusterqueues"}, []string{"\nNodesFull: ", "unknown: you may not read the ClusterQueues, which say how much quota is promised\n"}},
-		"who may not see flavors":         {full, []string{queues + "/resourceflavors"}, []string{"\nNodesFull: ", "unknown: you may not read ResourceFlavor a\n"}},
-		"a larger cluster":                {tooMany, nil, []string{"\nPodNotScheduled: ", "unknown: there are more than 1500 pods on nodes: what the nodes have free is not known\n"}},
+		"an administrator":               {fullCluster(), nil, []string{small, "seen: Node n2, free cpu: 3 of 3\n  seen: Node n1, free cpu: 1 of 3\n"}},
+		"more quota than the nodes have": {full, nil, []string{"\nNodesFull: ", "\nQuotaBeyondNodes: ", "sum of the quota of cpu: 8\n", "sum of what its nodes have of cpu: 5\n"}},
+		"a member":                       {fullCluster(), []string{nodesPath, podsPath}, []string{"\nPodNotScheduled: ", "unknown: you may not read the nodes, which say where there is room\n"}},
+		"a member, of whose flavor the largest node is known": {sized, []string{nodesPath, podsPath}, []string{small, "seen: Pod bare-0, request of cpu: 4\n  seen: ResourceFlavor a, the most cpu of a node: 3\n", "unknown: you may not read the nodes"}},
+		"who may see nodes, but not pods":                     {fullCluster(), []string{podsPath}, []string{"\nPodNotScheduled: ", "unknown: you may not read the pods of all nodes, which say where there is room\n"}},
+		"who may not see quota":                               {full, []string{queues + "/clusterqueues"}, []string{"\nNodesFull: ", "unknown: you may not read the ClusterQueues, which say how much quota is promised\n"}},
+		"who may not see flavors":                             {full, []string{queues + "/resourceflavors"}, []string{"\nNodesFull: ", "unknown: you may not read ResourceFlavor a\n"}},
+		"a larger cluster":                                    {tooMany, nil, []string{"\nPodNotScheduled: ", "unknown: there are more than 1500 pods on nodes: what the nodes have free is not known\n"}},
 	} {
 		out, progress, requests, err := ask(t, row.world, "why bare", row.forbidden...)
 		for _, want := range row.want {

@@ -3,6 +3,7 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,7 +44,11 @@ func Check(ctx context.Context, c client.Client, aw *v1beta2.AppWrapper, advice 
 	}
 	for _, checkCluster := range []func() error{
 		func() error { return checkPriorities(ctx, c, aw, podSets) },
-		func() error { return checkQueue(ctx, c, aw, podSets) },
+		func() error {
+			found, err := checkQueue(ctx, c, aw, podSets)
+			notes = append(notes, found...)
+			return err
+		},
 	} {
 		err := checkCluster()
 		if apierrors.IsForbidden(err) {
@@ -81,14 +86,14 @@ func checkKinds(mapper meta.RESTMapper, aw *v1beta2.AppWrapper, advice map[strin
 	return nil
 }
 
-func checkQueue(ctx context.Context, c client.Reader, aw *v1beta2.AppWrapper, podSets []quota.PodSet) error {
+func checkQueue(ctx context.Context, c client.Reader, aw *v1beta2.AppWrapper, podSets []quota.PodSet) (notes []string, err error) {
 	name := aw.Labels[v1beta2.QueueNameLabel]
 	if name == "" {
-		return nil // the controller may set its default queue, which is not known here
+		return nil, nil // the controller may set its default queue, which is not known here
 	}
 	local, err := localQueue(ctx, c, aw.Namespace, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	return checkQuota(ctx, c, podSets, local)
 }
@@ -143,26 +148,39 @@ func localQueue(ctx context.Context, c client.Reader, namespace, name string) (*
 	return nil, fmt.Errorf("namespace %s has no queue %s: set queueName to one of: %s", namespace, name, strings.Join(names, ", "))
 }
 
-func checkQuota(ctx context.Context, c client.Reader, podSets []quota.PodSet, local *kueue.LocalQueue) error {
+func checkQuota(ctx context.Context, c client.Reader, podSets []quota.PodSet, local *kueue.LocalQueue) (notes []string, err error) {
 	queue := &kueue.ClusterQueue{}
 	if err := getNamed(ctx, c, "ClusterQueue", string(local.Spec.ClusterQueue), queue); err != nil {
-		return fmt.Errorf("queue %s: %w", local.Name, err)
+		return nil, fmt.Errorf("queue %s: %w", local.Name, err)
 	}
 	// Users who may not read namespaces may still be able to read queues.
 	namespaceErr := checkNamespace(ctx, c, local.Namespace, queue)
 	if namespaceErr != nil && !apierrors.IsForbidden(namespaceErr) {
-		return namespaceErr
+		return nil, namespaceErr
 	}
 	queues, err := clusterstate.List[kueue.ClusterQueue](ctx, c, &kueue.ClusterQueueList{})
 	cohorts, err2 := clusterstate.List[kueue.Cohort](ctx, c, &kueue.CohortList{})
 	if err := errors.Join(err, err2); err != nil {
-		return fmt.Errorf("cannot list the queues and cohorts that lend quota to ClusterQueue %s: %w", queue.Name, err)
+		return nil, fmt.Errorf("cannot list the queues and cohorts that lend quota to ClusterQueue %s: %w", queue.Name, err)
 	}
 	reasons := quota.Reasons(podSets, *queue, quota.Tree{Queues: queues, Cohorts: cohorts})
 	if len(reasons) > 0 {
-		return fmt.Errorf("%w: %s", ErrNeverAdmitted, strings.Join(reasons, "; "))
+		return nil, fmt.Errorf("%w: %s", ErrNeverAdmitted, strings.Join(reasons, "; "))
 	}
-	return namespaceErr
+	notes, err = checkNodes(ctx, c, podSets, *queue)
+	return notes, cmp.Or(namespaceErr, err)
+}
+
+// checkNodes returns notes about pods that fit no node. They are no errors, because nodes come and go.
+func checkNodes(ctx context.Context, c client.Reader, podSets []quota.PodSet, queue kueue.ClusterQueue) (notes []string, err error) {
+	flavors, err := clusterstate.List[kueue.ResourceFlavor](ctx, c, &kueue.ResourceFlavorList{})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the flavors, which say what nodes have: %w", err)
+	}
+	for _, sentence := range quota.FitsNoNode(podSets, queue, flavors) {
+		notes = append(notes, "note: "+sentence+": it waits with its quota until a larger node is added")
+	}
+	return notes, nil
 }
 
 // checkNamespace returns an error unless the queue's namespaceSelector selects the namespace.

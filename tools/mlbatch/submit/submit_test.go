@@ -192,6 +192,26 @@ func TestForbiddenChecksAreSkippedWithANote(t *testing.T) {
 	}
 }
 
+// Nodes come and go, so it is no error: a larger one may be added.
+func TestAPodThatFitsNoNodeIsNoted(t *testing.T) {
+	for largest, want := range map[string]string{
+		`{"cpu":"1","memory":"1Ti"}`: "note: a pod of the job fits no node: it requests 2 of cpu, and no node of flavor nodes has more than 1: it waits with its quota until a larger node is added\n",
+		`{"cpu":"2"}`:                "",
+		`{"memory":"1Ti"}`:           "",
+		``:                           "",
+	} {
+		c := cluster(t, interceptor.Funcs{})
+		flavor := &kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "nodes", Annotations: map[string]string{v1beta2.LargestNodeAnnotation: largest}}}
+		if err := c.Create(t.Context(), flavor); err != nil {
+			t.Fatal(err)
+		}
+		var notes strings.Builder
+		if err := job(t, map[string]any{"numCpusPerPod": 2}).Check(t.Context(), c, &notes); err != nil || notes.String() != want {
+			t.Errorf("with %s it notes %q, %v", largest, &notes, err)
+		}
+	}
+}
+
 func TestQuotaIsCheckedWithoutAccessToNamespaces(t *testing.T) {
 	c := cluster(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 		if _, is := o.(*corev1.Namespace); is {

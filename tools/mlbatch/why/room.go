@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 )
 
@@ -19,18 +18,19 @@ const mostPages = 3
 
 // readRoom reads the nodes and what uses them, if pods lack something of nodes.
 func (r *gathering) readRoom(ctx context.Context) {
-	names := r.Lacking()
-	if len(names) == 0 {
+	if len(r.Lacking()) == 0 {
 		return
 	}
-	nodes, err := clusterstate.List[corev1.Node](ctx, r.client, &corev1.NodeList{})
-	if err != nil {
+	if nodes, err := clusterstate.List[corev1.Node](ctx, r.client, &corev1.NodeList{}); err != nil {
 		r.unread(err, "the nodes, which say where there is room")
-		return
+	} else {
+		r.Nodes = nodes
+		r.readPlaced(ctx)
 	}
-	r.Nodes = nodes
-	r.readPlaced(ctx)
-	r.readFlavor(ctx, names)
+	r.readFlavor(ctx)
+	if r.Flavor != nil && r.Placed != nil {
+		r.readPromised(ctx)
+	}
 }
 
 // readPlaced reads the pods on all nodes, unless these are too many.
@@ -46,10 +46,10 @@ func (r *gathering) readPlaced(ctx context.Context) {
 	}
 }
 
-// readFlavor reads the flavor that the work got for what it lacks, and the quota of all queues.
-func (r *gathering) readFlavor(ctx context.Context, names []corev1.ResourceName) {
-	name := flavorOf(r.Objects, names)
-	if name == "" || r.Placed == nil {
+// readFlavor reads the flavor that the work got for what it lacks. It says what the largest of its nodes have.
+func (r *gathering) readFlavor(ctx context.Context) {
+	name := r.LackingFlavor()
+	if name == "" {
 		return
 	}
 	flavor := &kueue.ResourceFlavor{}
@@ -57,6 +57,11 @@ func (r *gathering) readFlavor(ctx context.Context, names []corev1.ResourceName)
 		r.unread(err, "ResourceFlavor "+name)
 		return
 	}
+	r.Flavor = flavor
+}
+
+// readPromised reads the quota of all queues.
+func (r *gathering) readPromised(ctx context.Context) {
 	queues, err := clusterstate.List[kueue.ClusterQueue](ctx, r.client, &kueue.ClusterQueueList{})
 	if err != nil {
 		r.unread(err, "the ClusterQueues, which say how much quota is promised")
@@ -67,19 +72,5 @@ func (r *gathering) readFlavor(ctx context.Context, names []corev1.ResourceName)
 		r.unread(err, "the Cohorts, which say how much quota is promised")
 		return
 	}
-	r.Flavor, r.ClusterQueues, r.Cohorts = flavor, queues, cohorts
-}
-
-func flavorOf(o explain.Objects, names []corev1.ResourceName) string {
-	if o.Workload == nil || o.Workload.Status.Admission == nil {
-		return ""
-	}
-	for _, podSet := range o.Workload.Status.Admission.PodSetAssignments {
-		for _, name := range names {
-			if flavor := podSet.Flavors[name]; flavor != "" {
-				return string(flavor)
-			}
-		}
-	}
-	return ""
+	r.ClusterQueues, r.Cohorts = queues, cohorts
 }

@@ -117,7 +117,7 @@ var Catalogue = []Entry{
 	{"PodNotScheduled", "it has quota, but no node takes a pod", "compare what the pod requests with what nodes have free; quota may be more than the nodes have", "condition PodScheduled of the pod"},
 	{"NodesFull", "the nodes that a pod may use have too little free", "wait, or use less; ask an administrator what uses the nodes", "requests of the pods on all nodes"},
 	{"NodesFragmented", "the nodes have enough free together, but in pieces that are too small", "wait, or use smaller pods; ask an administrator about fragmentation", "requests of the pods on all nodes"},
-	{"NodesTooSmall", "a pod requests more than any node has that it may use", "use smaller pods", "status.allocatable of the nodes"},
+	{"NodesTooSmall", "a pod requests more than any node has that it may use", "use smaller pods", "status.allocatable of the nodes, or annotation largest-node of the ResourceFlavor"},
 	{"QuotaBeyondNodes", "the quota of the flavor is more than its nodes have", "ask an administrator to lower the quota, or to add nodes", "quota of the ClusterQueues and Cohorts, and status of the nodes"},
 	{"NoNodes", "the cluster has no nodes for pods", "ask an administrator", "condition PodScheduled of the pod"},
 	{"NodesTainted", "no node takes a pod: each has a taint that the pod does not tolerate", "add tolerations, if the nodes are for your work", "condition PodScheduled of the pod"},

@@ -5,6 +5,7 @@ package explain
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,24 +14,72 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"github.com/mlbatch/mlbatch/controller/nodesigns"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 // room compares what waiting pods request with what nodes have free: is it too little, or only in pieces that are too
-// small? It needs the nodes and the pods on them.
+// small? It needs the nodes and the pods on them. Without these, it knows what the largest nodes of the flavor have.
 func room(o Objects) []Cause {
-	if o.Placed == nil || o.isWell() {
+	if o.isWell() {
 		return nil
+	}
+	find := o.roomOf
+	if o.Placed == nil {
+		find = o.fitsNone
 	}
 	for i := range o.Pods {
 		pod := &o.Pods[i]
 		for _, name := range lacking(pod) {
-			if found := o.roomOf(pod, name); len(found) > 0 {
+			if found := find(pod, name); len(found) > 0 {
 				return found
 			}
 		}
 	}
 	return nil
+}
+
+// fitsNone is about a pod that requests more than the controller has written to its flavor of the largest nodes.
+func (o Objects) fitsNone(pod *corev1.Pod, name corev1.ResourceName) []Cause {
+	if o.Flavor == nil || o.flavorOf(pod, name) != o.Flavor.Name {
+		return nil
+	}
+	requests, largest := quota.Requests(pod), nodesigns.Published(o.Flavor)
+	if !slices.Contains(nodesigns.Beyond(requests, largest), name) {
+		return nil
+	}
+	needed, most := requests[name], largest[name]
+	return []Cause{cause("NodesTooSmall", requested(pod, name, needed), also(Evidence{"ResourceFlavor " + o.Flavor.Name, "the most " + string(name) + " of a node", most.String()}))}
+}
+
+func requested(pod *corev1.Pod, name corev1.ResourceName, amount resource.Quantity) Evidence {
+	return Evidence{"Pod " + pod.Name, "request of " + string(name), amount.String()}
+}
+
+// flavorOf is what Kueue assigned to a pod for a resource. A pod without the label of a pod set may be of any.
+func (o Objects) flavorOf(pod *corev1.Pod, name corev1.ResourceName) string {
+	if o.Workload == nil || o.Workload.Status.Admission == nil {
+		return ""
+	}
+	of := pod.Labels[quota.PodSetLabel]
+	for _, podSet := range o.Workload.Status.Admission.PodSetAssignments {
+		if flavor := podSet.Flavors[name]; flavor != "" && (of == "" || of == string(podSet.Name)) {
+			return string(flavor)
+		}
+	}
+	return ""
+}
+
+// LackingFlavor is the flavor that the first of the pods got for what it lacks; empty if that is not known.
+func (o Objects) LackingFlavor() string {
+	for i := range o.Pods {
+		for _, name := range lacking(&o.Pods[i]) {
+			if flavor := o.flavorOf(&o.Pods[i], name); flavor != "" {
+				return flavor
+			}
+		}
+	}
+	return ""
 }
 
 // lacking are the resources of which a scheduler says that nodes have too little for a pod.
@@ -62,27 +111,30 @@ type piece struct {
 }
 
 func (o Objects) roomOf(pod *corev1.Pod, name corev1.ResourceName) []Cause {
-	needed, pieces := request(pod, name), o.pieces(pod, name)
-	if needed <= 0 || len(pieces) == 0 {
+	needed, usable := request(pod, name), o.usable(pod)
+	if needed <= 0 || len(usable) == 0 {
 		return nil
 	}
-	count, free, fitting, largest := o.together(pod, name), int64(0), int64(0), int64(0)
+	count, free, fitting := o.together(pod, name), int64(0), int64(0)
+	pieces := o.pieces(usable, name)
 	for _, p := range pieces {
 		free += p.free
 		fitting += p.free / needed
-		largest = max(largest, p.size)
 	}
+	largest := corev1.ResourceList{name: resource.Quantity{}} // nothing, if none of them has any
+	maps.Copy(largest, nodesigns.Largest(usable))
 	code := Code("NodesFragmented")
 	switch {
-	case largest < needed:
+	case slices.Contains(nodesigns.Beyond(quota.Requests(pod), largest), name):
 		code = "NodesTooSmall"
 	case free < count*needed:
 		code = "NodesFull"
 	case fitting >= count:
 		return nil
 	}
-	format := quota.Requests(pod)[name].Format
-	c := cause(code, Evidence{"Pod " + pod.Name, "request of " + string(name), amount(needed, format)})
+	whole := quota.Requests(pod)[name]
+	format := whole.Format
+	c := cause(code, requested(pod, name, whole))
 	if count > 1 {
 		also(Evidence{"Pod " + pod.Name, "pods that request as much, and have to be placed together", fmt.Sprint(count)})(&c)
 	}
@@ -134,16 +186,23 @@ func (o Objects) together(pod *corev1.Pod, name corev1.ResourceName) int64 {
 // podGroupLabel names the PodGroup of a pod.
 const podGroupLabel = "scheduling.x-k8s.io/pod-group"
 
-// pieces are what the nodes have that a pod may use, as far as its selectors and tolerations tell.
-func (o Objects) pieces(pod *corev1.Pod, name corev1.ResourceName) (all []piece) {
-	used := quota.Used(o.Placed)
+// usable are the nodes that a pod may use, as far as its selectors and tolerations tell.
+func (o Objects) usable(pod *corev1.Pod) (nodes []*corev1.Node) {
 	selects := nodeaffinity.GetRequiredNodeAffinity(pod)
 	for i := range o.Nodes {
 		node := &o.Nodes[i]
-		size := node.Status.Allocatable[name]
-		if matches, err := selects.Match(node); err != nil || !matches || node.Spec.Unschedulable || node.Name == "" || !tolerates(pod, node) {
-			continue
+		if matches, err := selects.Match(node); err == nil && matches && !node.Spec.Unschedulable && node.Name != "" && tolerates(pod, node) {
+			nodes = append(nodes, node)
 		}
+	}
+	return nodes
+}
+
+// pieces are what nodes have.
+func (o Objects) pieces(nodes []*corev1.Node, name corev1.ResourceName) (all []piece) {
+	used := quota.Used(o.Placed)
+	for _, node := range nodes {
+		size := node.Status.Allocatable[name]
 		free := quota.Free(size, used[node.Name][name])
 		all = append(all, piece{node.Name, free.MilliValue(), size.MilliValue()})
 	}
