@@ -124,7 +124,7 @@ func TestWhySaysWhyInAFewRequests(t *testing.T) {
 			line: "why train7",
 			want: []string{
 				"AppWrapper train7 in namespace blue is Suspended.\n", "\nQuotaLent: ", "2 more of cpu has to be free in flavor a; its queue uses 2, and 4 is its own\n",
-				"who: 5 are ahead of it in its ClusterQueue, 3 of them in its own queue\n", "who: ClusterQueue red has borrowed 2 of cpu in flavor a\n",
+				"  5 are ahead of it in its ClusterQueue, 3 of them in its own queue\n", "holders: ClusterQueue red has borrowed 2 of cpu in flavor a\n",
 			},
 			never: "unknown",
 		},
@@ -207,10 +207,10 @@ func TestWhyComparesWhatWaitsWithTheNodes(t *testing.T) {
 		forbidden []string
 		want      []string
 	}{
-		"an administrator":               {fullCluster(), nil, []string{small, "seen: Node n2, free cpu: 3 of 3\n  seen: Node n1, free cpu: 1 of 3\n"}},
+		"an administrator":               {fullCluster(), nil, []string{small, "evidence: Node n2, free cpu: 3 of 3\n  evidence: Node n1, free cpu: 1 of 3\n"}},
 		"more quota than the nodes have": {full, nil, []string{"\nNodesFull: ", "\nQuotaBeyondNodes: ", "sum of the quota of cpu: 8\n", "sum of what its nodes have of cpu: 5\n"}},
 		"a member":                       {fullCluster(), []string{nodesPath, podsPath}, []string{"\nPodNotScheduled: ", "unknown: you may not read the nodes, which say where there is room\n"}},
-		"a member, of whose flavor the largest node is known": {sized, []string{nodesPath, podsPath}, []string{small, "seen: Pod bare-0, request of cpu: 4\n  seen: ResourceFlavor a, the most cpu of a node: 3\n", "unknown: you may not read the nodes"}},
+		"a member, of whose flavor the largest node is known": {sized, []string{nodesPath, podsPath}, []string{small, "evidence: Pod bare-0, request of cpu: 4\n  evidence: ResourceFlavor a, the most cpu of a node: 3\n", "unknown: you may not read the nodes"}},
 		"who may see nodes, but not pods":                     {fullCluster(), []string{podsPath}, []string{"\nPodNotScheduled: ", "unknown: you may not read the pods of all nodes, which say where there is room\n"}},
 		"who may not see quota":                               {full, []string{queues + "/clusterqueues"}, []string{"\nNodesFull: ", "unknown: you may not read the ClusterQueues, which say how much quota is promised\n"}},
 		"who may not see flavors":                             {full, []string{queues + "/resourceflavors"}, []string{"\nNodesFull: ", "unknown: you may not read ResourceFlavor a\n"}},
@@ -252,14 +252,14 @@ func TestWhyLooksForWhatMayBeMissing(t *testing.T) {
 		forbidden []string
 		want      []string
 	}{
-		"a priority that there is not": {urgent, nil, []string{"\nUnknownPriority: ", "seen: WorkloadPriorityClass urgent does not exist\n"}},
+		"a priority that there is not": {urgent, nil, []string{"\nUnknownPriority: ", "evidence: WorkloadPriorityClass urgent does not exist\n"}},
 		"a priority that there is":     {known, nil, []string{"\nNoWorkload: "}},
 		"a priority that nobody may read": {urgent, []string{queues + "/workloadpriorityclasses"},
 			[]string{"\nNoWorkload: ", "unknown: you may not read WorkloadPriorityClass urgent, which it names\n"}},
-		"a priority of pods that there is not": {high, nil, []string{"\nPriorityClassMissing: ", "seen: PriorityClass high does not exist\n"}},
+		"a priority of pods that there is not": {high, nil, []string{"\nPriorityClassMissing: ", "evidence: PriorityClass high does not exist\n"}},
 		"a priority of pods that there is":     {existing, nil, []string{"\nNoWorkload: "}},
-		"Kueue":                                {withoutKueue, nil, []string{"\nKueueMissing: ", "seen: API kueue.x-k8s.io does not exist\n"}},
-		"pods":                                 {running, nil, []string{"\nOperatorSilent: ", "seen: Pod of AppWrapper train0 does not exist\n"}},
+		"Kueue":                                {withoutKueue, nil, []string{"\nKueueMissing: ", "evidence: API kueue.x-k8s.io does not exist\n"}},
+		"pods":                                 {running, nil, []string{"\nOperatorSilent: ", "evidence: Pod of AppWrapper train0 does not exist\n"}},
 		"pods that nobody may read":            {running, []string{podsIn}, []string{"Nothing that could be read says that something is wrong.\n", "unknown: you may not read the pods\n"}},
 	} {
 		out, progress, _, err := ask(t, row.world, "why train0", row.forbidden...)

@@ -27,7 +27,7 @@ func refusedDeployment(owner string) map[string]string {
 }
 
 func TestWhyFollowsOwnersDown(t *testing.T) {
-	refused := "ResourceQuotaExceeded: a ResourceQuota of the namespace is used up.\n  seen: ReplicaSet serve-8, event FailedCreate: "
+	refused := "ResourceQuotaExceeded: a ResourceQuota of the namespace is used up.\n  evidence: ReplicaSet serve-8, event FailedCreate: "
 	for owner, found := range map[string]bool{"serve": true, "serve-of-others": false} {
 		out, progress, requests, err := ask(t, refusedDeployment(owner), "why train0")
 		if err != nil || progress != "" || strings.Contains(out, refused) != found {

@@ -214,6 +214,49 @@ func TestThePageListsTheCauses(t *testing.T) {
 	golden.Between(t, "../../../../docs/why.md", "<!-- causes -->\n", "\n<!-- end of causes -->", table.String())
 }
 
+// The page begins with answers.
+func TestThePageShowsAnswers(t *testing.T) {
+	var shown strings.Builder
+	for _, scene := range []struct{ about, file string }{
+		{"Others use the quota", "testdata/recorded/QuotaLent"},
+		{"A pod is larger than any node, which a member may not list", "testdata/a pod of a member fits no node"},
+		{"The command is misspelt", "testdata/a command is not in the image"},
+	} {
+		content, err := os.ReadFile(scene.file + ".out.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, text, _ := strings.Cut(string(content), "\n---\n")
+		fmt.Fprintf(&shown, "\n%s:\n\n```text\n%s```\n", scene.about, text)
+	}
+	golden.Between(t, "../../../../docs/why.md", "<!-- answers: written by go test ./tools/mlbatch/answers/explain -update -->\n", "\n<!-- end of answers -->", shown.String())
+}
+
+// What people read is the beginning and the end of what was written, or parts of it in their order.
+func TestFoldingOnlyLeavesOut(t *testing.T) {
+	for code, message := range map[string]string{
+		"Preemption is not helpful": "0/3 nodes are available: 3 Insufficient cpu. no new claims to deallocate, preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling., PodGroup a/b gets rejected",
+		"victims":                   "0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod.",
+	} {
+		pod := corev1.Pod{}
+		pod.Name, pod.Status.Phase = "p", corev1.PodPending
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: message}}
+		text := explain.Text(explain.Explain(explain.Objects{Now: now, AppWrapper: &v1beta2.AppWrapper{}, Pods: []corev1.Pod{pod}}), now)
+		_, line, _ := strings.Cut(text, "Unschedulable: ")
+		line, _, _ = strings.Cut(line, "\n")
+		if strings.Contains(text, code) || !strings.Contains(line, "[…]") {
+			t.Errorf("%q is not folded", line)
+		}
+		rest := message
+		for _, part := range strings.Split(line, "[…]") {
+			before, after, found := strings.Cut(rest, strings.TrimSpace(part))
+			if rest = after; !found {
+				t.Errorf("%q is not in %q after %q", part, message, before)
+			}
+		}
+	}
+}
+
 func TestTextHasNoControlCharacters(t *testing.T) {
 	o := explain.Objects{Now: now, AppWrapper: &v1beta2.AppWrapper{}, Unread: []string{"a\x1b[31m"}}
 	o.Pods = []corev1.Pod{{Status: corev1.PodStatus{Reason: "Evicted", Message: "b\x1b[2J\nc"}}}

@@ -46,10 +46,10 @@ func writeCause(b *strings.Builder, c Cause, now time.Time) {
 		fmt.Fprintf(b, "  %s\n", Printable(n.String()))
 	}
 	for _, who := range c.Who {
-		fmt.Fprintf(b, "  who: %s\n", Printable(who))
+		fmt.Fprintf(b, "  %s%s\n", labelOf(who), Printable(who))
 	}
 	for _, e := range c.Evidence {
-		fmt.Fprintf(b, "  seen: %s\n", folded(e, c.Remedy))
+		fmt.Fprintf(b, "  evidence: %s\n", folded(e, c.Remedy))
 	}
 	if c.Since != nil {
 		fmt.Fprintf(b, "  since: %s (%s)\n", c.Since.UTC().Format(time.RFC3339), now.Sub(c.Since.Time).Round(time.Second))
@@ -59,24 +59,15 @@ func writeCause(b *strings.Builder, c Cause, now time.Time) {
 	} else if c.Next != nil {
 		fmt.Fprintf(b, "  next: %s\n", Printable(c.Next.What))
 	}
-	fmt.Fprintf(b, "  do: %s\n", c.Remedy)
+	fmt.Fprintf(b, "  fix: %s\n", c.Remedy)
 }
 
-// longest is how many characters of a value people read. Programs get all.
-const longest = 300
-
-// folded is the evidence without the end of a long message, unless the remedy is to do what it says, or without the
-// beginning of the last lines of a program.
-func folded(e Evidence, remedy string) string {
-	value := []rune(Printable(e.Value))
-	switch {
-	case len(value) <= longest || strings.Contains(remedy, "message"):
-	case e.Field == lastLines:
-		e.Value = "[…] " + string(value[len(value)-longest:])
-	default:
-		e.Value = string(value[:longest]) + " […] (-o json has all)"
+// labelOf is for sentences about whoever has the quota. Others, as about the position in the queue, need none.
+func labelOf(who string) string {
+	if strings.HasPrefix(who, "ClusterQueue ") || strings.HasPrefix(who, "work of ") {
+		return "holders: "
 	}
-	return Printable(e.String())
+	return ""
 }
 
 // String says what is missing.
