@@ -240,7 +240,7 @@ var core = []string{
 // pure has the external imports of the core. None of them does I/O, waits, logs or draws random
 // numbers. The linter forbids functions of time and meta that read the clock.
 var pure = []string{
-	"cmp", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "math", "net/url", "path", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8",
+	"cmp", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "math", "net/url", "path", "regexp", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8",
 	"k8s.io/api/apps/v1",
 	"k8s.io/api/core/v1",
 	"k8s.io/apimachinery/pkg/api/equality",
