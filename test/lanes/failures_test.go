@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -44,14 +45,50 @@ FAIL	example.com/b	0.9s
 		quiet: "--- FAIL: TestBad (0.06s)\n    bad_test.go:30: too long\n    bad_test.go:31: too short\n",
 		"--- FAIL: TestBad (0s)\n" + strings.Repeat("    bad_test.go:1: "+strings.Repeat("x", 1000)+"\n", 9): "--- FAIL: TestBad (0s)\n" +
 			strings.Repeat(("    bad_test.go:1: " + strings.Repeat("x", 1000))[:400]+"\n", 5),
+		"=== RUN   TestBad\n    bad_test.go:1: it was\n        one\n        two\n        three\n        four\n    explain.go:1: a pod\n        its phase\n--- FAIL: TestBad (0s)\n": "--- FAIL: TestBad (0s)\n" +
+			"    bad_test.go:1: it was\n        one\n        two\n        three\n",
+		"--- FAIL: TestBad (0s)\n    bad_test.go:1: it was\n        one\n    bad_test.go:2: and is\n        two\n": "--- FAIL: TestBad (0s)\n" +
+			"    bad_test.go:1: it was\n        one\n    bad_test.go:2: and is\n        two\n",
 	} {
-		f := &failures{}
+		var out strings.Builder
+		f := &failures{out: &out}
 		for i := range output { // lines come in pieces
 			fmt.Fprint(f, output[i:i+1])
 		}
 		if got := f.String(); got != want {
 			t.Errorf("got\n%swant\n%s", got, want)
 		}
+		if out.String() != output {
+			t.Errorf("it passes on\n%s", out.String())
+		}
+	}
+}
+
+// Who reads only what is printed before the result still sees what failed, however much explains it.
+func TestWhatFailedIsRepeatedAfterItsExplanation(t *testing.T) {
+	const begin, end = "=== RUN   TestBad\n    bad_test.go:7: there are 2 pods\n", "--- FAIL: TestBad (33.51s)\nFAIL"
+	for lines, want := range map[int]string{readable: "", readable + 1: "    once more, what failed:\n    bad_test.go:7: there are 2 pods\n"} {
+		explanation := strings.Repeat("    explain.go:51: event Created\n", lines)
+		var out strings.Builder
+		f := &failures{out: &out}
+		fmt.Fprint(f, begin+explanation+end)
+		f.end()
+		if want := begin + explanation + want + end + "\n"; out.String() != want {
+			t.Errorf("got\n%swant\n%s", out.String(), want)
+		}
+	}
+}
+
+func TestWhatFailedIsAtTheEnd(t *testing.T) {
+	said := "--- FAIL: TestBad (0s)\n" + strings.Repeat("    bad_test.go:7: there are 2 pods\n", linesAtTheEnd)
+	run := func(lane, attempt) error { return &failure{errors.New("exit status 2"), []string{"TestBad"}, said} }
+	now := situation{lanes: []lane{{name: "a"}, {name: "b"}}, names: []string{"a"}, cannot: func(lane) string { return "" }}
+	results := now.plan().follow(run, func() time.Duration { return 0 })
+	var out strings.Builder
+	printResults(&out, now.lanes, results, nil)
+	want := "\nIn a failed:\n" + strings.TrimSuffix(said, "    bad_test.go:7: there are 2 pods\n") + "(1 lines more above)\n\n0 passed, 1 failed\n"
+	if !strings.HasSuffix(out.String(), want) {
+		t.Errorf("got\n%swant at the end\n%s", out.String(), want)
 	}
 }
 

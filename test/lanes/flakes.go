@@ -5,7 +5,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -86,14 +85,15 @@ func laneOrCommand(name string) (lane, error) {
 func (s session) trial(l lane, loaded bool) trial {
 	begin := time.Now()
 	t := trial{date: begin.UTC().Format("2006-01-02T15:04Z"), commit: s.repo.version(), lane: l.name, loaded: loaded}
-	t.failed.deadline = begin.Add(laneLimit)
+	t.failed.out, t.failed.deadline = os.Stdout, begin.Add(laneLimit)
 	end := func() {}
 	if loaded {
 		end, t.err = burn(s.ctx, laneLimit)
 	}
 	if t.err == nil {
-		t.err = execute(s.ctx, l.command(), laneLimit, io.MultiWriter(os.Stdout, &t.failed), os.Stderr)
+		t.err = execute(s.ctx, l.command(), laneLimit, &t.failed, os.Stderr)
 	}
+	t.failed.end()
 	end()
 	t.took = time.Since(begin)
 	fmt.Printf("== %s\n", t)

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -122,13 +121,14 @@ func (s session) lane(l lane, a attempt) error {
 	fmt.Printf("== %s\n", l.name)
 	begin := time.Now()
 	before := s.state()
-	failed := &failures{deadline: begin.Add(a.limit)}
-	err := execute(s.ctx, l.command(), a.limit, io.MultiWriter(os.Stdout, failed), os.Stderr)
+	failed := &failures{out: os.Stdout, deadline: begin.Add(a.limit)}
+	err := execute(s.ctx, l.command(), a.limit, failed, os.Stderr)
+	failed.end()
 	took := time.Since(begin)
 	if err != nil {
 		fmt.Printf("== %s: ended after %.0f s: %v\n", l.name, took.Seconds(), err)
 		fmt.Print(failed)
-		return &failure{err, failed.tests}
+		return &failure{err, failed.tests, failed.String()}
 	}
 	fmt.Printf("== %s: %.0f s\n", l.name, took.Seconds())
 	if !s.record {

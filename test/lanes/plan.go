@@ -119,6 +119,7 @@ type result struct {
 	interrupted bool     // nothing else starts
 	took        time.Duration
 	why         string // why it did not run, or failed
+	said        string // what its tests said that failed
 }
 
 // attempt is how to run a lane.
@@ -127,19 +128,22 @@ type attempt struct {
 	again bool // it has failed before, in this run
 }
 
-// failure is why a lane did not pass, with the tests that failed before its time was over.
+// failure is why a lane did not pass, with the tests that failed before its time was over, and what they said.
 type failure struct {
 	error
 	tests []string
+	said  string
 }
 
 func (f *failure) Unwrap() error { return f.error }
 
-func failedTests(err error) []string {
+func failedTests(err error) []string { return failureIn(err).tests }
+
+func failureIn(err error) failure {
 	if f, is := errors.AsType[*failure](err); is {
-		return f.tests
+		return *f
 	}
-	return nil
+	return failure{}
 }
 
 // follow runs lanes one after the other. If an essential lane fails, no other starts; after a
@@ -192,7 +196,7 @@ func (p plan) try(l lane, run func(lane, attempt) error, elapsed func() time.Dur
 // judge returns the result of a lane that ran. A test that failed counts also if there was no time for the rest.
 func (p plan) judge(l lane, err error) result {
 	cut := p.bounded(l) && errors.Is(err, errLate) && len(failedTests(err)) == 0
-	return result{failed: err != nil && !cut, cut: cut, interrupted: errors.Is(err, errInterrupted), why: text(err)}
+	return result{failed: err != nil && !cut, cut: cut, interrupted: errors.Is(err, errInterrupted), why: text(err), said: failureIn(err).said}
 }
 
 // triesAgain reports whether a lane that failed is run once more. What has changed must be right at once, and so must
@@ -209,7 +213,7 @@ func judgeAgain(first, second error) result {
 	if second == nil {
 		return result{flaky: true, first: failedTests(first), why: "failed at first: " + cmp.Or(strings.Join(failedTests(first), ", "), text(first))}
 	}
-	return result{failed: true, interrupted: errors.Is(second, errInterrupted), why: text(first) + "; when it was run again: " + text(second)}
+	return result{failed: true, interrupted: errors.Is(second, errInterrupted), why: text(first) + "; when it was run again: " + text(second), said: failureIn(second).said}
 }
 
 // wont returns why there is no time for a lane, or "" if there is.

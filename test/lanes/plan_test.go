@@ -238,7 +238,7 @@ func unchanged() map[string]bool {
 }
 
 func TestALaneThatFailsWithoutAChangeIsRunOnceMore(t *testing.T) {
-	failed, late, interrupted := &failure{errors.New("exit status 2"), []string{"TestA", "TestB"}}, fmt.Errorf("%w 9m", errLate), errInterrupted
+	failed, late, interrupted := &failure{error: errors.New("exit status 2"), tests: []string{"TestA", "TestB"}}, fmt.Errorf("%w 9m", errLate), errInterrupted
 	ci := situation{ci: true, changed: unchanged()}
 	for name, c := range map[string]struct {
 		situation
@@ -270,7 +270,7 @@ func TestALaneThatFailsWithoutAChangeIsRunOnceMore(t *testing.T) {
 			ci, "a", 10, []error{late}, result{cut: true, why: "did not end within 9m"}, true,
 		},
 		"has failed if it was cut short after a test had failed": {
-			ci, "a", 10, []error{&failure{late, []string{"TestA"}}}, result{failed: true, why: "did not end within 9m"}, true,
+			ci, "a", 10, []error{&failure{error: late, tests: []string{"TestA"}}}, result{failed: true, why: "did not end within 9m"}, true,
 		},
 		"is not run again if its inputs have changed": {
 			situation{ci: true, changed: map[string]bool{"a": true, "b": false}}, "a", 10, []error{failed}, result{failed: true, why: "exit status 2"}, true,

@@ -5,6 +5,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -30,7 +32,26 @@ func printResults(out io.Writer, lanes []lane, results map[string]result, log ma
 	}
 	w.Flush()
 	printFlaky(out, lanes, results)
+	printFailed(out, lanes, results)
 	fmt.Fprintf(out, "\n%d passed, %d failed\n", passed, failed)
+}
+
+// linesAtTheEnd is how much of what failed tests of a lane said is at the end, which is what people see.
+const linesAtTheEnd = 20
+
+// printFailed repeats what the tests said that failed.
+func printFailed(out io.Writer, lanes []lane, results map[string]result) {
+	for _, l := range lanes {
+		lines := slices.Collect(strings.Lines(results[l.name].said))
+		if len(lines) == 0 {
+			continue
+		}
+		shown := lines[:min(len(lines), linesAtTheEnd)]
+		fmt.Fprintf(out, "\nIn %s failed:\n%s", l.name, strings.Join(shown, ""))
+		if more := len(lines) - len(shown); more > 0 {
+			fmt.Fprintf(out, "(%d lines more above)\n", more)
+		}
+	}
 }
 
 // printFlaky names the lanes that failed and then passed.
