@@ -29,11 +29,6 @@ func (s *story) explain() {
 	for _, kind := range kinds() {
 		cluster.Kinds(ctx, s.namespace, kind)
 	}
-	queue := &kueue.ClusterQueue{}
-	if err := s.admin.Get(ctx, s.queue(), "", queue); err != nil {
-		s.t.Log(err)
-	} else {
-		s.t.Logf("ClusterQueue:\n%s", explain.Readable(queue))
-	}
+	cluster.Object(ctx, s.queue(), &kueue.ClusterQueue{})
 	cluster.Events(ctx, s.namespace)
 }

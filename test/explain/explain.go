@@ -40,6 +40,15 @@ func (c Cluster) Kinds(ctx context.Context, namespace string, kinds ...client.Ob
 	}
 }
 
+// Object prints an object of all namespaces.
+func (c Cluster) Object(ctx context.Context, name string, object client.Object) {
+	if err := c.Objects.Get(ctx, client.ObjectKey{Name: name}, object); err != nil {
+		c.Print("%v", err)
+		return
+	}
+	c.Print("%T:\n%s", object, Readable(object))
+}
+
 // Events prints the events of a namespace in order.
 func (c Cluster) Events(ctx context.Context, namespace string) {
 	events := &corev1.EventList{}
