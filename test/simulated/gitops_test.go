@@ -5,6 +5,7 @@
 package simulated_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,9 +74,23 @@ func newGitops(t *testing.T, p person, admin client.Client) *gitops {
 		}
 		g.decode(rendered.Manifest)
 	}
-	g.before = g.apply(client.ForceOwnership) // take over the fields that Helm owns
-	g.applied = time.Now()
+	g.takesOver()
 	return g
+}
+
+// takesOver takes the fields that Helm owns, and waits until nobody else writes to what is new, such as Kueue its
+// finalizers: then two results are the same.
+func (g *gitops) takesOver() {
+	g.Helper()
+	await(g.T, "what was applied is at rest", func(context.Context) error {
+		now := g.apply(client.ForceOwnership)
+		changed := cmp.Diff(g.before, now)
+		g.before, g.applied = now, time.Now()
+		if changed != "" {
+			return errors.New(changed)
+		}
+		return nil
+	})
 }
 
 // itsVersion is the version of Kubernetes that the cluster has: such tools ask for it, and render for it.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"testing"
@@ -80,23 +81,32 @@ func (p person) dial(ctx context.Context, network, address string) (connection n
 	return connection, err
 }
 
-// scrape returns each metric, summed over its labels.
-func (s *scraper) scrape() map[string]float64 {
+// scrape returns each metric, summed over its labels. It asks again until there is an answer: a busy API server may
+// not say in time what the scraper may do.
+func (s *scraper) scrape() (sums map[string]float64) {
 	s.Helper()
-	request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, s.url, nil)
+	await(s.T, "there are metrics", func(ctx context.Context) (err error) {
+		sums, err = s.try(ctx)
+		return err
+	})
+	return sums
+}
+
+func (s *scraper) try(ctx context.Context) (map[string]float64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
 	if err != nil {
-		s.Fatal(err)
+		return nil, err
 	}
 	request.Header.Set("Authorization", "Bearer "+s.token)
 	response, err := s.http.Do(request)
 	if err != nil {
-		s.Fatal(err)
+		return nil, err
 	}
 	defer response.Body.Close()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK {
-		s.Fatalf("the request for metrics returned %s, error %v", response.Status, err)
+		return nil, fmt.Errorf("the request for metrics returned %s, error %w", response.Status, err)
 	}
 	sums := map[string]float64{}
 	for name, family := range families {
@@ -104,5 +114,5 @@ func (s *scraper) scrape() map[string]float64 {
 			sums[name] += m.GetCounter().GetValue() + m.GetGauge().GetValue()
 		}
 	}
-	return sums
+	return sums, nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // make test uses the short durations, make test-long the full ones.
@@ -20,7 +21,7 @@ var (
 	quietTime   = flag.Duration("quiet.for", time.Minute, "for how long it has to be quiet")
 )
 
-// restful is how long the controller must send no request to count as idle.
+// restful is how long the controller must send no request on a quiet machine to count as idle.
 const restful = 10 * time.Second
 
 // staysQuiet checks that healthy running AppWrappers cause no requests, and that heartbeats of
@@ -71,7 +72,7 @@ func started(metrics map[string]float64) error {
 // awaitRest returns the requests of a controller from before it was at rest.
 func awaitRest(t *testing.T, who string, news func() []asked) (before []asked) {
 	t.Helper()
-	began := time.Now()
+	began, enough := time.Now(), patience.For(restful)
 	await(t, who+" is at rest", func(context.Context) error {
 		for _, e := range news() {
 			before = append(before, e)
@@ -79,7 +80,7 @@ func awaitRest(t *testing.T, who string, news func() []asked) (before []asked) {
 				began = time.Now()
 			}
 		}
-		if at := time.Since(began); at < restful {
+		if at := time.Since(began); at < enough {
 			return fmt.Errorf("it has been for %s", at)
 		}
 		return nil
