@@ -51,14 +51,23 @@ func Poll(ctx context.Context, every time.Duration, condition wait.ConditionWith
 	return PollFor(ctx, every, Limit, condition)
 }
 
-// PollFor is Poll with a limit of its own, for what takes longer.
+// PollFor is Poll with a limit of its own, for what takes longer. The machine may have become busy meanwhile.
 func PollFor(ctx context.Context, every, quiet time.Duration, condition wait.ConditionWithContextFunc) error {
-	limit := For(quiet)
-	err := wait.PollUntilContextTimeout(ctx, every, limit, true, condition)
-	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("timed out after %s: %w", limit.Round(time.Second), err)
+	return pollFor(ctx, every, func() time.Duration { return For(quiet) }, condition)
+}
+
+func pollFor(ctx context.Context, every time.Duration, limit func() time.Duration, condition wait.ConditionWithContextFunc) error {
+	begin, left := time.Now(), limit()
+	for {
+		err := wait.PollUntilContextTimeout(ctx, every, left, true, condition)
+		if !wait.Interrupted(err) || ctx.Err() != nil {
+			return err
+		}
+		took := time.Since(begin)
+		if left = limit() - took; left <= 0 {
+			return fmt.Errorf("timed out after %s: %w", took.Round(time.Second), err)
+		}
 	}
-	return err
 }
 
 // Context returns a context that ends after Limit.

@@ -60,6 +60,22 @@ func TestAPollEnds(t *testing.T) {
 	})
 }
 
+// A machine that becomes busy while a test waits gives it the time of a busy machine.
+func TestAWaitIsAsLongAsTheMachineIsBusyAtItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limits := []time.Duration{time.Minute, 3 * time.Minute, 2 * time.Minute}
+		limit := func() (now time.Duration) {
+			now, limits = limits[0], limits[min(1, len(limits)-1):]
+			return now
+		}
+		begin := time.Now()
+		err := pollFor(t.Context(), time.Second, limit, func(context.Context) (bool, error) { return false, nil })
+		if took := time.Since(begin); err == nil || took.Round(time.Second) != 3*time.Minute || !strings.HasPrefix(err.Error(), "timed out after 3m") {
+			t.Errorf("it ended after %s: %v", took, err)
+		}
+	})
+}
+
 func BenchmarkWork(b *testing.B) {
 	for b.Loop() {
 		work()

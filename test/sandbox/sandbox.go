@@ -170,19 +170,13 @@ func Create(t *testing.T, admin client.Client, o client.Object) {
 // Within waits until a condition holds, which says what is missing, or until the limit. On a slow machine that is
 // longer.
 func Within(ctx context.Context, limit time.Duration, condition func() error) error {
-	limit = patience.For(limit)
-	end := time.After(limit)
-	for {
-		missing := condition()
-		if missing == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-end:
-			return fmt.Errorf("not within %s: %w", limit, missing)
-		case <-time.After(time.Second / 5):
-		}
+	var missing error
+	err := patience.PollFor(ctx, time.Second/5, limit, func(context.Context) (bool, error) {
+		missing = condition()
+		return missing == nil, nil
+	})
+	if err != nil && missing != nil {
+		return fmt.Errorf("%w: %w", err, missing)
 	}
+	return err
 }
