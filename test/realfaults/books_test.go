@@ -11,6 +11,7 @@ import (
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/ledger"
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/usage"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 )
@@ -60,11 +61,12 @@ func (r *room) balance() {
 	r.Logf("the books of all work, in pod-hours\n%s", &table)
 }
 
-// tolerance is two seconds for each pod and each of two reservations: the times of both books are whole seconds.
+// tolerance is two seconds for each pod and each of two reservations: the times of both books are whole seconds. On a
+// busy machine each of both takes note later.
 func tolerance(aw workload.AppWrapper) (sum usage.Hours) {
 	for _, component := range aw.Status.ComponentStatus {
 		for _, podSet := range component.PodSets {
-			sum += usage.Hours(podSet.Count()) * 2 * 2 * 1000
+			sum += usage.Hours(float64(podSet.Count()) * 2 * 1000 * patience.For(2*time.Second).Seconds())
 		}
 	}
 	return sum

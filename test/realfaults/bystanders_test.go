@@ -57,11 +57,22 @@ func (c *crowd) isUntouched(after string) {
 			w.Errorf("after %q, %s has %d pods", after, w.name, len(pods))
 		}
 		for _, pod := range pods {
-			if c.uids[pod.Name] != pod.UID || pod.Status.Phase != corev1.PodRunning || pod.Status.ContainerStatuses[0].RestartCount > 0 || !pod.Status.ContainerStatuses[0].Ready {
-				w.Errorf("after %q, pod %s is another, or its program, or is not ready; %s", after, pod.Name, w.eventsOf(pod))
+			if c.uids[pod.Name] != pod.UID || pod.Status.Phase != corev1.PodRunning || pod.Status.ContainerStatuses[0].RestartCount > 0 {
+				w.Errorf("after %q, pod %s is another, or its program; %s", after, pod.Name, w.eventsOf(pod))
 			}
 		}
+		w.Await(fmt.Sprintf("after %q, %s is ready", after, w.name), w.isReady)
 	}
+}
+
+// isReady: a probe may have failed while the machine stood still.
+func (w *work) isReady() error {
+	for _, pod := range w.itsPods() {
+		if !pod.Status.ContainerStatuses[0].Ready {
+			return fmt.Errorf("pod %s is not; %s", pod.Name, w.eventsOf(pod))
+		}
+	}
+	return nil
 }
 
 // eventsOf is what the kubelet and others reported of a pod, such as why a probe failed.

@@ -35,7 +35,7 @@ func kubeletIsSilent(r *room) {
 		}
 		return err
 	})
-	time.Sleep(30 * time.Second) // longer than the grace of work that makes no progress
+	time.Sleep(45 * time.Second) // longer than the grace of work that makes no progress
 }
 
 func (r *room) isKubelet(process string) bool {

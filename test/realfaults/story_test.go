@@ -92,6 +92,7 @@ func (f fault) happens(r *room, meet func()) {
 		r.Logf("found after %.1f s: %s", found.at.Sub(begin).Seconds(), why(found.aw))
 		return
 	}
+	w.takeYourTime()
 	if f.help != nil {
 		f.help(&w)
 	}

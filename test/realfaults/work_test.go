@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
@@ -92,6 +93,17 @@ func (w *work) wrapJob() error {
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace(), Name: w.name, Annotations: annotations},
 		Spec:       workload.AppWrapperSpec{Components: []workload.AppWrapperComponent{{Template: runtime.RawExtension{Raw: raw}}}},
 	}))
+}
+
+// takeYourTime gives the next attempt as long as a busy machine needs: no grace is what a fault is about then.
+func (w *work) takeYourTime() {
+	w.Helper()
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"1h",%q:"1h",%q:"1h"}}}`, workload.AdmissionGracePeriodDurationAnnotation,
+		workload.WarmupGracePeriodDurationAnnotation, workload.NoProgressGracePeriodDurationAnnotation)
+	aw := &workload.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace(), Name: w.name}}
+	w.Await(w.name+" may take its time", func() error {
+		return w.admin.Patch(w.Context(), aw.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)))
+	})
 }
 
 // job has pods that obey. With GPUs they prefer the real node, and otherwise they must be there.
