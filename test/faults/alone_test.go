@@ -14,6 +14,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 var alone = flag.Duration("faults.alone", 15*time.Second, "how long healthy work runs before the first fault, and must raise nothing")
@@ -22,7 +23,7 @@ var alone = flag.Duration("faults.alone", 15*time.Second, "how long healthy work
 func (b *bystanders) raiseNothing(t *testing.T, d time.Duration) {
 	t.Helper()
 	until(t, time.Minute, "the last thing about healthy work is written", func(context.Context) error {
-		return b.written(time.Now().Add(-5 * time.Second))
+		return b.written(time.Now().Add(-patience.For(5 * time.Second)))
 	})
 	since, before := time.Now(), ourEvents(t)
 	for end := since.Add(d); time.Now().Before(end) && !t.Failed(); {

@@ -25,6 +25,7 @@ import (
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/bench"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // fault is one story: a job runs, something breaks, and this follows.
@@ -76,8 +77,9 @@ func hangsFor(d string) map[string]string {
 	return map[string]string{workload.NoProgressGracePeriodDurationAnnotation: d}
 }
 
-// startsWithin is how long the pods may take to start.
-func startsWithin(d string) map[string]string {
+// startsSoon: the pods may take some seconds to start. The attempt after that has an hour.
+func startsSoon() map[string]string {
+	d := patience.For(5 * time.Second).String()
 	return map[string]string{workload.AdmissionGracePeriodDurationAnnotation: d, workload.WarmupGracePeriodDurationAnnotation: d}
 }
 
@@ -133,14 +135,14 @@ var faults = []fault{
 		inject: func(t *testing.T, pods []corev1.Pod) { hang(t, pods, metav1.Now()) }},
 	{sentence: "a start that is deadlocked", pods: 2, cause: "NoProgress", retries: 1, returns: true, annotations: hangsFor("5s"), edit: probed,
 		inject: func(t *testing.T, pods []corev1.Pod) { hang(t, pods, *pods[0].Status.StartTime) }},
-	{sentence: "a step that is slow", annotations: hangsFor("10s"), edit: probed, inject: func(t *testing.T, pods []corev1.Pod) {
+	{sentence: "a step that is slow", annotations: hangsFor("30s"), edit: probed, inject: func(t *testing.T, pods []corev1.Pod) {
 		hang(t, pods, metav1.Now())
 		time.Sleep(5 * time.Second)
 		goOn(t, pods)
 	}},
-	{sentence: "a kubelet that starts nothing", cause: "PodNotStarted kubelet-silent", migrations: 1, annotations: startsWithin("5s"), alone: true, before: lifeless, within: 30 * time.Second,
+	{sentence: "a kubelet that starts nothing", cause: "PodNotStarted kubelet-silent", migrations: 1, annotations: startsSoon(), alone: true, before: lifeless, within: 30 * time.Second,
 		inject: func(*testing.T, []corev1.Pod) {}},
-	{sentence: "an image that never comes", pods: 2, cause: "InsufficientPodsReady", retries: 1, late: true, annotations: startsWithin("5s"), alone: true, before: lifeless, within: 30 * time.Second,
+	{sentence: "an image that never comes", pods: 2, cause: "InsufficientPodsReady", retries: 1, late: true, annotations: startsSoon(), alone: true, before: lifeless, within: 30 * time.Second,
 		inject: func(t *testing.T, pods []corev1.Pod) { pulls(t, lifelessOf(pods)) }},
 	{sentence: "a slow node", alone: true, before: lifeless, inject: func(t *testing.T, pods []corev1.Pod) {
 		pulls(t, pods)
@@ -337,6 +339,7 @@ func (f fault) follows(j *job, begin time.Time, left []string) bench.Fault {
 		j.balances(j.await("has failed", seconds, begin, in(workload.AppWrapperFailed)), f.losesTo())
 		return r
 	}
+	j.takeYourTime()
 	again := j.await("runs again", time.Minute, found.at, running)
 	j.balances(again, f.losesTo())
 	r.Again.Duration = again.at.Sub(begin)

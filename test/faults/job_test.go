@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -94,6 +95,17 @@ func (j *job) submit() {
 		j.Fatal(err)
 	}
 	j.watch()
+}
+
+// takeYourTime gives the next attempt as long as a busy machine needs: no grace is what a fault is about then.
+func (j *job) takeYourTime() {
+	j.Helper()
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"1h",%q:"1h",%q:"1h"}}}`, workload.AdmissionGracePeriodDurationAnnotation,
+		workload.WarmupGracePeriodDurationAnnotation, workload.NoProgressGracePeriodDurationAnnotation)
+	aw := &workload.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: j.namespace(), Name: j.name}}
+	if err := admin.Patch(j.Context(), aw, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		j.Fatal(err)
+	}
 }
 
 func (j *job) watch() {

@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 func getNode(ctx context.Context, name string) (*corev1.Node, error) {
@@ -125,13 +127,13 @@ func heal(t *testing.T, name string) {
 	if err != nil {
 		t.Errorf("cannot heal node %s: %v", name, err)
 	}
-	for range 600 {
-		if node, err := getNode(ctx, name); err == nil && len(node.Spec.Taints) == 0 {
-			return
-		}
-		time.Sleep(time.Second / 10)
+	err = patience.Poll(ctx, time.Second/10, func(ctx context.Context) (bool, error) {
+		node, err := getNode(ctx, name)
+		return err == nil && len(node.Spec.Taints) == 0, nil
+	})
+	if err != nil {
+		t.Errorf("node %s is not healed: %v", name, err)
 	}
-	t.Errorf("node %s is not healed", name)
 }
 
 const (

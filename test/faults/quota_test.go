@@ -89,7 +89,7 @@ func reclaimed(t *testing.T) bench.Fault {
 // idle: nobody uses the GPUs of a pod. Its author is told, and then Kueue takes the quota back. An administrator lets
 // it run again, and it is not suspended at once.
 func idle(t *testing.T) bench.Fault {
-	j := &job{T: t, name: newName(), pods: 1, gpus: gpusOfAPod, annotations: map[string]string{workload.IdleGracePeriodDurationAnnotation: "10s"}}
+	j := &job{T: t, name: newName(), pods: 1, gpus: gpusOfAPod, annotations: map[string]string{workload.IdleGracePeriodDurationAnnotation: "20s"}}
 	t.Cleanup(j.end)
 	begin := time.Now()
 	j.submit()
