@@ -51,7 +51,7 @@ var lives = map[explain.Code]scene{
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: p.pod("train").Spec.NodeName}}
 		p.patch(node, `{"metadata": {"labels": {"autopilot.ibm.com/gpuhealth": "EVICT"}}}`)
 	}},
-	"DevicesIdle": {set: func(p *place) { p.idle("20s") }},
+	"DevicesIdle": {set: func(p *place) { p.idle("1m") }}, // the author is told, and half a minute later it is GivenBack
 	"GivenBack":   {set: func(p *place) { p.idle("2s") }},
 	"OperatorSilent": {later: later, set: func(p *place) {
 		p.stop("kuberay-operator")
