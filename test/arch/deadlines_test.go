@@ -19,7 +19,6 @@ var deadlinesOfTheirOwn = map[string]string{
 	"controller/internal/broker/http_test.go":         "the end of the time is the test",
 	"controller/internal/worker/worker_test.go":       "the end of the time is the test",
 	"test/chaos/proxy_test.go":                        "a watch that ends and a slow answer are the faults",
-	"test/counted/life_test.go":                       "for so long nothing more may happen",
 	"test/e2e/audit_test.go":                          "a pause between two looks",
 	"test/lanes/command.go":                           "the limit of a lane",
 	"test/patience/patience.go":                       "the package itself",

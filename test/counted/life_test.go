@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	resourcehelper "k8s.io/component-helpers/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
@@ -37,7 +36,7 @@ const (
 	tooLateRay = 20 * time.Second
 	// confirming is how long an excess must last. An operator may create a pod of an object that
 	// has just ended, and delete it at once.
-	confirming = 2 * time.Second
+	confirming = 10 * time.Second
 	removal    = 3 * time.Minute
 )
 
@@ -84,7 +83,7 @@ func (l *life) live(ctx context.Context) error {
 
 // watch compares pods with quota whenever a pod changes, until nothing happens any more.
 func (l *life) watch(ctx context.Context, from string, aw *workload.AppWrapper) {
-	ctx, cancel := context.WithTimeout(ctx, settleLimit)
+	ctx, cancel := context.WithTimeout(ctx, patience.For(settleLimit))
 	defer cancel()
 	events, err := admin.Watch(ctx, &corev1.PodList{}, client.InNamespace(l.namespace), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: from}})
 	if err != nil {
@@ -92,9 +91,9 @@ func (l *life) watch(ctx context.Context, from string, aw *workload.AppWrapper) 
 		return
 	}
 	defer events.Stop()
-	limit := time.Now().Add(tooLate)
+	limit := time.Now().Add(patience.For(tooLate))
 	if l.object.GroupVersionKind().Group == "ray.io" {
-		limit = time.Now().Add(tooLateRay)
+		limit = time.Now().Add(patience.For(tooLateRay))
 	}
 	for {
 		select {
@@ -106,7 +105,7 @@ func (l *life) watch(ctx context.Context, from string, aw *workload.AppWrapper) 
 			} else if !open {
 				return
 			}
-		case <-time.After(settling):
+		case <-time.After(patience.For(settling)):
 			if done := l.settled(ctx, aw); done || l.most == 0 && time.Now().After(limit) {
 				return
 			}
@@ -125,7 +124,7 @@ func (l *life) settled(ctx context.Context, aw *workload.AppWrapper) bool {
 // confirm fails the test if there are too many pods for some time.
 func (l *life) confirm(ctx context.Context) {
 	excess := ""
-	err := wait.PollUntilContextTimeout(ctx, confirming/10, confirming, true, func(ctx context.Context) (bool, error) {
+	err := patience.PollFor(ctx, time.Second/5, confirming, func(ctx context.Context) (bool, error) {
 		excess = l.exceeds(ctx, "")
 		return excess == "", nil
 	})
