@@ -281,6 +281,7 @@ func canBeRead(t *testing.T) {
 // no other component.
 func wantAllReady(t *testing.T) {
 	t.Helper()
+	wantAllReadySoon(t)
 	out, progress, err := finish(mlbatch("components", "--output=json"))
 	if err != nil {
 		t.Errorf("%v: %s", err, progress)

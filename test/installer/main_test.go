@@ -15,10 +15,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/tools/artifacts/charts/packaging"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
@@ -114,7 +116,7 @@ func mlbatch(args ...string) *exec.Cmd {
 // installs returns the command with the arguments that all tests share.
 func installs(verb string, more ...string) *exec.Cmd {
 	return mlbatch(append([]string{
-		verb, "--charts=" + charts(), "--profile=localcluster", "--teams=" + filepath.Join(checkout, "setup/teams/simulated.yaml"), "--timeout=3m",
+		verb, "--charts=" + charts(), "--profile=localcluster", "--teams=" + filepath.Join(checkout, "setup/teams/simulated.yaml"), "--timeout=" + patience.For(3*time.Minute).String(),
 	}, more...)...)
 }
 
