@@ -10,6 +10,7 @@ import (
 	"helm.sh/helm/v3/pkg/action"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
@@ -17,7 +18,7 @@ import (
 func (s *site) uninstall(release string) {
 	s.Helper()
 	uninstall := action.NewUninstall(s.helm())
-	uninstall.Wait, uninstall.Timeout = true, 2*time.Minute
+	uninstall.Wait, uninstall.Timeout = true, patience.For(2*time.Minute)
 	s.timed("uninstall "+release, func() {
 		_, err := uninstall.Run(release)
 		s.must(err)
@@ -28,7 +29,7 @@ func (s *site) uninstall(release string) {
 func (s *site) rollback(release string) {
 	s.Helper()
 	rollback := action.NewRollback(s.helm())
-	rollback.Wait, rollback.Timeout = true, 5*time.Minute
+	rollback.Wait, rollback.Timeout = true, patience.For(5*time.Minute)
 	s.timed("rollback "+release, func() { s.must(rollback.Run(release)) })
 }
 

@@ -6,6 +6,7 @@ package upgrade_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -95,13 +96,20 @@ func (s *site) rollBack() {
 func (s *site) wantVersion(images []string, mark string) {
 	s.Helper()
 	deployments := &appsv1.DeploymentList{}
-	s.must(s.admin.List(s.Context(), deployments, client.InNamespace(platform.Namespace)))
+	s.until("all Deployments are ready", func(ctx context.Context) error {
+		if err := s.admin.List(ctx, deployments, client.InNamespace(platform.Namespace)); err != nil {
+			return err
+		}
+		for _, d := range deployments.Items {
+			if d.Status.UpdatedReplicas != d.Status.Replicas || d.Status.ReadyReplicas == 0 {
+				return fmt.Errorf("Deployment %s: %+v", d.Name, d.Status)
+			}
+		}
+		return nil
+	})
 	var run []string
 	for _, d := range deployments.Items {
 		run = append(run, d.Spec.Template.Spec.Containers[0].Image)
-		if d.Status.UpdatedReplicas != d.Status.Replicas || d.Status.ReadyReplicas == 0 {
-			s.Errorf("Deployment %s: %+v", d.Name, d.Status)
-		}
 	}
 	slices.Sort(run)
 	run = slices.Compact(run) // our controllers are in one image

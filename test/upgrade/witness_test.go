@@ -7,17 +7,22 @@ package upgrade_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // watched has the kinds that running work consists of, and what an upgrade must not change:
@@ -58,16 +63,7 @@ type witness struct {
 func (s *site) witness() *witness {
 	s.Helper()
 	ctx, stop := context.WithCancel(s.Context())
-	w := &witness{site: s, stop: stop, before: map[string]string{}, seen: map[string]bool{}}
-	for i, kind := range watched {
-		list := listOf(kind.apiVersion, kind.kind)
-		s.must(s.admin.List(s.Context(), list))
-		for _, object := range list.Items {
-			if ours(&object) {
-				w.before[nameOf(&object)] = stateOf(&object, i)
-			}
-		}
-	}
+	w := &witness{site: s, stop: stop, before: s.atRest(), seen: map[string]bool{}}
 	for i := range watched {
 		w.ways.Go(func() {
 			for ctx.Err() == nil {
@@ -76,6 +72,47 @@ func (s *site) witness() *witness {
 		})
 	}
 	return w
+}
+
+// resting is how long nothing may change before the test begins something: Kueue counts what queues use later, and
+// pods start after their AppWrapper is Running.
+const resting = 3 * time.Second
+
+// atRest returns the states of all objects once they have not changed for a while.
+func (s *site) atRest() (last map[string]string) {
+	s.Helper()
+	var since time.Time
+	s.until("nothing changes any more", func(ctx context.Context) error {
+		now, err := s.states(ctx)
+		if err != nil {
+			return err
+		}
+		if diff := cmp.Diff(last, now); diff != "" {
+			last, since = now, time.Now()
+			return errors.New(diff)
+		}
+		if at := time.Since(since); at < patience.For(resting) {
+			return fmt.Errorf("nothing has changed for %s", at)
+		}
+		return nil
+	})
+	return last
+}
+
+func (s *site) states(ctx context.Context) (map[string]string, error) {
+	all := map[string]string{}
+	for i, kind := range watched {
+		list := listOf(kind.apiVersion, kind.kind)
+		if err := s.admin.List(ctx, list); err != nil {
+			return nil, err
+		}
+		for _, object := range list.Items {
+			if ours(&object) {
+				all[nameOf(&object)] = stateOf(&object, i)
+			}
+		}
+	}
+	return all, nil
 }
 
 // follow watches a kind until its watch is closed, as happens when its CRD changes.
