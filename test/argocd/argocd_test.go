@@ -5,6 +5,7 @@
 package argocd_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/test/sandbox"
 )
 
@@ -90,7 +92,7 @@ func jobRuns(s *site) {
 // quiet checks that what the platform itself writes, such as certificates, is not what Argo CD
 // would correct again and again. It looks all the time.
 func quiet(s *site) {
-	before := s.events()
+	before := s.eventsAtRest()
 	for begin := time.Now(); time.Since(begin) < time.Minute; {
 		s.untilSettled("mlbatch")
 		s.untilSettled("teams")
@@ -98,6 +100,24 @@ func quiet(s *site) {
 	if diff := cmp.Diff(before, s.events()); diff != "" {
 		s.Errorf("nobody changed anything, but Argo CD says: %s", diff)
 	}
+}
+
+// eventsAtRest are the events once none came for a while: those of the synchronisation before come later.
+func (s *site) eventsAtRest() (last map[string]string) {
+	s.Helper()
+	var since time.Time
+	s.await("there are no more events", func() error {
+		now := s.events()
+		if diff := cmp.Diff(last, now); diff != "" {
+			last, since = now, time.Now()
+			return errors.New(diff)
+		}
+		if at := time.Since(since); at < patience.For(5*time.Second) {
+			return fmt.Errorf("there were none for %s", at)
+		}
+		return nil
+	})
+	return last
 }
 
 // events are what Argo CD's events say of synchronisations and of changed states, by name.
