@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -19,6 +20,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
@@ -108,7 +110,7 @@ func (s site) take(t *testing.T, c client, verb, mark string) {
 		s.wantGone(t, manifests)
 		return
 	}
-	s.says(t, c, verb, "mlbatch", packaged("mlbatch"), "--create-namespace", "--wait", "--timeout", "5m",
+	s.says(t, c, verb, "mlbatch", packaged("mlbatch"), "--create-namespace", "--wait", "--timeout", patience.For(5*time.Minute).String(),
 		"--values", filepath.Join(checkout, "setup/profiles/localcluster.yaml"), "--set", "appwrapper.podAnnotations.mark="+mark)
 	s.says(t, c, verb, "teams", packaged("teams"), "--values", filepath.Join(checkout, "setup/teams/simulated.yaml"),
 		"--set", "dashboards.users={"+mark+"}")
