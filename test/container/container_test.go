@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
+
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // The programs and the training image of Debian 13 are made in the container.
@@ -38,7 +41,7 @@ func (b *box) story(as ...string) {
 	does("bin/localcluster", "up", "--mode=simulated", "--platform")
 	const kubectl = `kubectl="$(dirname "$(bin/localcluster kubeconfig)")/bin/kubectl --kubeconfig $(bin/localcluster kubeconfig) --as=alice --namespace=blue" && `
 	does("sh", "-c", kubectl+"$kubectl create -f test/container/testdata/job.yaml && "+
-		"$kubectl wait appwrapper/job --for=jsonpath='{.status.phase}'=Succeeded --timeout=180s")
+		"$kubectl wait appwrapper/job --for=jsonpath='{.status.phase}'=Succeeded --timeout="+patience.For(3*time.Minute).String())
 	does("bin/localcluster", "down")
 	does("bin/localcluster", "leaks")
 }
