@@ -9,10 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart/loader"
 
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/test/sandbox"
 	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
@@ -68,9 +70,9 @@ func (s *site) setUp(teams ...string) {
 	s.Must(os.CopyFS(filepath.Join(s.dir, "kueue"), os.DirFS("testdata/kueue")))
 	s.Must(os.CopyFS(filepath.Join(s.dir, "kueue/config"), os.DirFS(filepath.Join(s.module("sigs.k8s.io/kueue"), "config"))))
 	s.run("kubectl kustomize kueue | kubectl apply --server-side -f -")
-	s.run("kubectl rollout status deployment --namespace mlbatch-system --timeout 3m kueue-controller-manager")
+	s.run("kubectl rollout status deployment --namespace mlbatch-system --timeout " + patience.For(3*time.Minute).String() + " kueue-controller-manager")
 	s.apply("appwrapper.yaml")
-	s.run("kubectl rollout status deployment --namespace mlbatch-system --timeout 3m appwrapper-controller-manager")
+	s.run("kubectl rollout status deployment --namespace mlbatch-system --timeout " + patience.For(3*time.Minute).String() + " appwrapper-controller-manager")
 	s.apply("queues.yaml")
 	for _, team := range teams {
 		s.apply("team.yaml", "TEAM", team)

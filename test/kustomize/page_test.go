@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/test/markdown"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // page is what an administrator finds on the page.
@@ -69,7 +71,7 @@ func (s *site) write(p page, more ...string) {
 }
 
 // localInstall are the charts of this checkout, and what is different on a local cluster.
-const localInstall = "mlbatch install --charts=charts --profile=localcluster --timeout=5m "
+var localInstall = "mlbatch install --charts=charts --profile=localcluster --timeout=" + patience.For(5*time.Minute).String() + " "
 
 // take runs the commands of a step, as they are for a team.
 func (s *site) take(p page, step, team string) []string {
