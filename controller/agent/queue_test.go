@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // asAgent makes the test program the agent.
@@ -117,12 +119,12 @@ func TestAQueueOfProcesses(t *testing.T) {
 
 func awaitResults(t *testing.T, folder string, count int) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(patience.For(time.Minute)); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if found, _ := os.ReadDir(filepath.Join(folder, "outbox")); len(found) >= count {
 			return
 		}
 	}
-	t.Fatalf("there are fewer than %d results after a minute", count)
+	t.Fatalf("there are fewer than %d results after a minute of a quiet machine", count)
 }
 
 // By its exit code a Job knows whether it is of use to start a broker again.
@@ -194,9 +196,9 @@ func wantCode(t *testing.T, what string, err error, want int) {
 
 func await(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !done(); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(patience.For(time.Minute)); !done(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not after a minute", what)
+			t.Fatalf("%s: not after a minute of a quiet machine", what)
 		}
 	}
 }

@@ -39,6 +39,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/runadmission"
 	"github.com/mlbatch/mlbatch/controller/runplan"
 	"github.com/mlbatch/mlbatch/test/fakeapiserver"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // platform is an API server in memory, and our controller with its webhooks, caches, queue and
@@ -230,9 +231,9 @@ func (p *platform) awaitPhase(run string, phase v1alpha1.RunPhase) {
 
 func (p *platform) await(what string, holds func() bool) {
 	p.Helper()
-	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(patience.For(time.Minute)); !holds(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
-			p.Fatalf("not within a minute: %s; the requests were\n%s", what, strings.Join(p.api.Requests(), "\n"))
+			p.Fatalf("not within a minute of a quiet machine: %s; the requests were\n%s", what, strings.Join(p.api.Requests(), "\n"))
 		}
 	}
 }

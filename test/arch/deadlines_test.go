@@ -11,7 +11,7 @@ import (
 )
 
 // handMade is a deadline that does not scale with the machine.
-var handMade = regexp.MustCompile(`wait\.PollUntilContextTimeout\(|context\.WithTimeout\(|time\.After\((\d+ ?\* ?)?time\.(Second|Minute)\)`)
+var handMade = regexp.MustCompile(`wait\.PollUntilContextTimeout\(|context\.WithTimeout\(|time\.After\((\d+ ?\* ?)?time\.(Second|Minute)\)|(end :=|Deadline\().*time\.Now\(\)\.Add\(`)
 
 // deadlinesOfTheirOwn are files whose times are no limit of a wait.
 var deadlinesOfTheirOwn = map[string]string{

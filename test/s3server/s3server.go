@@ -15,6 +15,7 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 	"github.com/mlbatch/mlbatch/tools/artifacts/images/s3"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
@@ -91,7 +92,7 @@ func freeAddress(t *testing.T) string {
 
 func awaitListener(t *testing.T, address string) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience.For(patience.Short)); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if connection, err := net.Dial("tcp", address); err == nil {
 			connection.Close()
 			return

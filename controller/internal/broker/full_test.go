@@ -23,6 +23,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/taskqueue"
 	"github.com/mlbatch/mlbatch/controller/internal/taskstore"
 	"github.com/mlbatch/mlbatch/controller/internal/worker"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // disk is a folder of a disk that may have no room.
@@ -88,7 +89,7 @@ func TestAFullDiskLosesNoTask(t *testing.T) {
 			}
 		})
 	}
-	for end := time.Now().Add(time.Minute); d.refused.Load() < 10; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(patience.For(time.Minute)); d.refused.Load() < 10; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("only %d writes were tried", d.refused.Load())
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/queue"
 	"github.com/mlbatch/mlbatch/controller/internal/taskstore"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // impatient is a broker that waits so long for a client that stalls.
@@ -53,7 +54,7 @@ func begun(t *testing.T, address, method, path, body string, length int) net.Con
 
 // A client that adds a task, and says nothing any more, does not keep the queue from its end.
 func TestAClientThatStallsHoldsNothingUp(t *testing.T) {
-	address := impatient(t, time.Second)
+	address := impatient(t, patience.For(time.Second))
 	for _, path := range []string{"/v1/tasks/stalls", "/v1/done"} {
 		begun(t, address, "POST", path, "abc", 10)
 	}
@@ -64,7 +65,7 @@ func TestAClientThatStallsHoldsNothingUp(t *testing.T) {
 	request(t, "PUT", "http://"+address+"/v1/results/a/1.1", "r")
 	request(t, "POST", "http://"+address+queue.DonePath, `{"task":"a","token":"1.1"}`)
 	request(t, "POST", "http://"+address+queue.DrainPath, "")
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(patience.For(10 * time.Second)); ; time.Sleep(50 * time.Millisecond) {
 		if _, text := request(t, "GET", "http://"+address+queue.StatPath, ""); strings.Contains(text, `"closed":true`) {
 			return
 		}
@@ -98,10 +99,10 @@ func TestAClientThatIsSlowIsHeard(t *testing.T) {
 
 // A client that asks and asks, and reads no answer, is left.
 func TestAClientThatDoesNotReadIsLeft(t *testing.T) {
-	client := begun(t, impatient(t, time.Second), "GET", queue.StatPath, "", 0)
+	client := begun(t, impatient(t, patience.For(time.Second)), "GET", queue.StatPath, "", 0)
 	again := []byte("GET " + queue.StatPath + " HTTP/1.1\r\nHost: broker\r\n\r\n")
 	for {
-		_ = client.SetWriteDeadline(time.Now().Add(10 * time.Second))
+		_ = client.SetWriteDeadline(time.Now().Add(patience.For(10 * time.Second)))
 		_, err := client.Write(again)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Fatal("the broker waits for it") // All that is between us is full.
@@ -135,7 +136,7 @@ func TestLogsComeAFewAtATime(t *testing.T) {
 	for i := range writers {
 		go say(t.Context(), []string{queue.DonePath, queue.FailedPath}[i%2])
 	}
-	for end := time.Now().Add(10 * time.Second); len(b.reports) < writers && time.Now().Before(end); {
+	for end := time.Now().Add(patience.For(10 * time.Second)); len(b.reports) < writers && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 	if len(b.reports) != writers {

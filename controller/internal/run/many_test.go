@@ -18,6 +18,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/runplan"
 	"github.com/mlbatch/mlbatch/test/fakeapiserver"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 var many = flag.Int("many", 200, "how many Runs are planned at once (make test-long has 1,000 on a simulated cluster)")
@@ -55,7 +56,7 @@ func phaseOf(run *fakeapiserver.Object) v1alpha1.RunPhase {
 // await waits until a condition holds.
 func (c *tally) await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(patience.For(2 * time.Minute)); ; time.Sleep(5 * time.Millisecond) {
 		c.lock.Lock()
 		done := holds()
 		phases := fmt.Sprint(c.phases)
@@ -64,7 +65,7 @@ func (c *tally) await(t *testing.T, what string, holds func() bool) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%s: not after two minutes; the phases are %s", what, phases)
+			t.Fatalf("%s: not after two minutes of a quiet machine; the phases are %s", what, phases)
 		}
 	}
 }

@@ -196,10 +196,10 @@ func (c *cluster) patch(patch string) {
 
 // settled waits until there was no request for a while: the last one has no other sign.
 func (c *cluster) settled() {
-	for quiet := 0; quiet < 20; quiet++ { // A busy machine takes its time.
+	for last := time.Now(); time.Since(last) < max(time.Second, patience.For(time.Second/2)); {
 		time.Sleep(50 * time.Millisecond)
 		if len(c.news()) > 0 {
-			quiet = 0
+			last = time.Now()
 		}
 	}
 }

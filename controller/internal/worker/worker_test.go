@@ -112,7 +112,7 @@ func TestALostLeaseEndsTheProgram(t *testing.T) {
 
 // endsSoon: the kernel takes a moment, and somebody has to reap the child of a dead program.
 func endsSoon(pid int) bool {
-	for range 100 {
+	for end := time.Now().Add(patience.For(5 * time.Second)); time.Now().Before(end); {
 		state, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 		if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || err == nil && strings.Contains(string(state), ") Z ") {
 			return true
@@ -279,7 +279,7 @@ func TestASlowTransferArrives(t *testing.T) {
 	folder := t.TempDir()
 	w := worker.Worker{Queue: server.URL, Name: "w", Folder: t.TempDir(), Line: `f() { cp "$1" ` + folder + `/got; }; f`, Stdout: io.Discard, Stderr: io.Discard}
 	w.Patience(5 * time.Second)
-	ctx, enough := context.WithTimeout(t.Context(), time.Minute)
+	ctx, enough := context.WithTimeout(t.Context(), patience.For(time.Minute))
 	defer enough()
 	if err := w.Run(ctx); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 func TestRunExplainsFailures(t *testing.T) {
@@ -90,7 +92,7 @@ func TestAProgramIsKilledWithItsParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = runner.Wait() // it was killed, so it returns an error
-	if err := program.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := program.SetReadDeadline(time.Now().Add(patience.For(30 * time.Second))); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.ReadAll(program); err != nil {
