@@ -16,6 +16,8 @@ const (
 	messagesOfATest  = 5
 	linesOfMessages  = 4
 	lengthOfMessages = 400
+	// lastLines are shown if no test has failed, but something else.
+	lastLines = 5
 	// readable is how many lines after the last message a reader still sees it.
 	readable = 10
 )
@@ -35,6 +37,7 @@ type failures struct {
 	since    int      // lines after the last of them
 	failing  int      // how many more messages of the failed test are wanted
 	more     int      // how many more lines of the last message are wanted
+	last     []string // lines
 }
 
 func (f *failures) Write(p []byte) (int, error) {
@@ -73,6 +76,8 @@ const failed = "--- FAIL: "
 func (f *failures) read(line string) {
 	short := line[:min(len(line), lengthOfMessages)]
 	f.since++
+	f.last = append(f.last, short)
+	f.last = f.last[max(0, len(f.last)-lastLines):]
 	switch {
 	case message.MatchString(line):
 		f.say(short)
@@ -124,10 +129,14 @@ func begins(line string) bool {
 	return isRun && !strings.Contains(name, "/") || strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "ok  ") || strings.HasPrefix(line, "FAIL\t")
 }
 
-// String has a line for each test that failed and each of its messages.
+// String has a line for each test that failed and each of its messages. If there is none, it has the last lines.
 func (f *failures) String() string {
 	var all strings.Builder
-	for _, line := range f.found {
+	lines := f.found
+	if len(lines) == 0 {
+		lines = f.last
+	}
+	for _, line := range lines {
 		all.WriteString(line + "\n")
 	}
 	return all.String()

@@ -49,6 +49,7 @@ FAIL	example.com/b	0.9s
 			"    bad_test.go:1: it was\n        one\n        two\n        three\n",
 		"--- FAIL: TestBad (0s)\n    bad_test.go:1: it was\n        one\n    bad_test.go:2: and is\n        two\n": "--- FAIL: TestBad (0s)\n" +
 			"    bad_test.go:1: it was\n        one\n    bad_test.go:2: and is\n        two\n",
+		"--- PASS: TestGood (0s)\na\nb\nc\ne2e: the cluster left something behind\nFAIL\n": "a\nb\nc\ne2e: the cluster left something behind\nFAIL\n",
 	} {
 		var out strings.Builder
 		f := &failures{out: &out}
