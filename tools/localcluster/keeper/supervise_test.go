@@ -68,7 +68,7 @@ func TestAnExitedProgramIsRestartedAndCounted(t *testing.T) {
 
 func TestAProgramThatDoesNotBecomeReadyShowsItsLog(t *testing.T) {
 	program := script("containerd", "for i in 1 2 3 4 5 6 7 8 9 10; do echo line $i; done; exit 1")
-	program.Ready, program.Timeout = plan.Probe{Socket: filepath.Join(t.TempDir(), "none.sock")}, 200*time.Millisecond
+	program.Ready, program.Timeout = plan.Probe{Socket: filepath.Join(t.TempDir(), "none.sock")}, 2*time.Second // the shell needs some of it
 	never := script("etcd", "echo started too early")
 	s, p, done := supervise(t, 1, program)
 	p.Programs = append(p.Programs, never)
@@ -78,7 +78,7 @@ func TestAProgramThatDoesNotBecomeReadyShowsItsLog(t *testing.T) {
 		t.Fatal("a program without its socket counts as ready")
 	}
 	for _, want := range []string{
-		"containerd did not become ready within 200ms", "no such file or directory",
+		"containerd did not become ready within 2s", "no such file or directory",
 		"; the last lines of its log " + s.logPath(program) + ":\n  line 3\n", "\n  line 10",
 	} {
 		if !strings.Contains(err.Error(), want) {
