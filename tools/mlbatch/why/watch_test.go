@@ -164,7 +164,7 @@ func TestAWatchThatEndsIsOpenedAgain(t *testing.T) {
 		go ends.Error(&metav1.Status{Message: "too old"})
 		return ends, nil
 	}}}
-	shown, _, err := a.watch(t.Context(), 20*time.Millisecond)
+	shown, _, err := a.watch(t.Context(), 200*time.Millisecond) // by then it is noticed that the watches have ended
 	if diff := cmp.Diff(life, shown); diff != "" || err != nil || opened < 4 {
 		t.Errorf("%s%d watches were opened, %v", diff, opened, err)
 	}
