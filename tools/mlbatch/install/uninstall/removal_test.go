@@ -71,7 +71,7 @@ func TestAnUninstallThatHasWaitedInVainIsGoneOnWith(t *testing.T) {
 	held.SetFinalizers([]string{"somebody.dev/holds"})
 	api := fakecluster.API(fake.NewClientset(), held.DeepCopy())
 	m := goes(t, release.StatusDeployed, nil, helmrelease.Object{Unstructured: held})
-	err := m.remove(t.Context(), api, 300*time.Millisecond, io.Discard)
+	err := m.remove(t.Context(), api, time.Second, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "Deployment kueue-controller-manager is still there, held by somebody.dev/holds") {
 		t.Errorf("it says %v", err)
 	}
