@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // Some clouds' hypervisors offer /dev/kvm without support by the processor.
@@ -84,7 +86,7 @@ func TestTheMachineIsEnded(t *testing.T) {
 			}
 			began := time.Now()
 			err := machine{console: "dist/x.log"}.run(t.Context(), timeout, io.Discard)
-			if time.Since(began) > 30*time.Second {
+			if time.Since(began) > patience.For(30*time.Second) {
 				t.Error("it was not stopped immediately")
 			}
 			if c.problem == "" && err != nil || c.problem != "" && (err == nil || err.Error() != c.problem) {
