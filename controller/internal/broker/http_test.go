@@ -273,8 +273,9 @@ func between(text, before string) string {
 
 // A worker ends a program that took too long, that lost its task, or that has to go.
 func TestAWorkerEndsItsProgram(t *testing.T) {
+	t.Parallel() // It waits.
 	settings := ordinary
-	settings.Timeout = time.Second
+	settings.Timeout = patience.For(3 * time.Second) // in which a shell starts and copies a file
 	address, end := serve(t, newMemory(), settings)
 	for _, task := range []string{"quick", "slow", "fails"} {
 		if code, _ := request(t, "POST", address+"/v1/tasks/"+task, task); code != 200 {
