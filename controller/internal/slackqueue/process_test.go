@@ -145,7 +145,7 @@ const (
 )
 
 // long is how long changes are collected where a test must make several meanwhile.
-const long = 2 * time.Second
+var long = patience.For(2 * time.Second)
 
 func TestARackThatFailsIsOneWrite(t *testing.T) {
 	a := newAPI(t).with()
