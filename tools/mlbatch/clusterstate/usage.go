@@ -17,15 +17,17 @@ import (
 // all namespaces gets those of the own one.
 func Usage(ctx context.Context, c client.Reader, namespace, own string) (o usage.Objects, err error) {
 	o.Namespace = namespace
-	o.AppWrappers, err = List[v1beta2.AppWrapper](ctx, c, &v1beta2.AppWrapperList{}, client.InNamespace(namespace))
+	err = Each(ctx, c, &v1beta2.AppWrapperList{}, o.Add, client.InNamespace(namespace))
 	if namespace == "" && apierrors.IsForbidden(err) {
 		o.Namespace, o.Unread = own, []string{failedIn("", err, "appwrappers").Error() + "; these are those of namespace " + own}
-		o.AppWrappers, err = List[v1beta2.AppWrapper](ctx, c, &v1beta2.AppWrapperList{}, client.InNamespace(own))
+		err = Each(ctx, c, &v1beta2.AppWrapperList{}, o.Add, client.InNamespace(own))
 	}
 	if err != nil {
 		return usage.Objects{}, failedIn(o.Namespace, err, "appwrappers")
 	}
-	if o.Workloads, err = List[kueue.Workload](ctx, c, &kueue.WorkloadList{}, client.InNamespace(o.Namespace)); err != nil {
+	o.Workloads = []kueue.Workload{}
+	if err = Each(ctx, c, &kueue.WorkloadList{}, o.AddWorkload, client.InNamespace(o.Namespace)); err != nil {
+		o.Workloads = nil
 		o.Unread = append(o.Unread, failedIn(o.Namespace, err, "workloads").Error()+"; the comparison with Kueue is missing")
 	}
 	return o, nil

@@ -117,6 +117,24 @@ func drawLives(t *rapid.T) (o usage.Objects) {
 	return o
 }
 
+// What is left out of objects changes nothing.
+func TestSlimObjectsCountTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		whole, slim := drawLives(t), usage.Objects{Workloads: []kueue.Workload{}}
+		if whole.Workloads == nil {
+			whole.Workloads = []kueue.Workload{}
+		}
+		for i := range whole.AppWrappers {
+			slim.Add(&whole.AppWrappers[i])
+			slim.AddWorkload(&whole.Workloads[i])
+		}
+		q := usage.Query{By: rapid.SampledFrom(usage.Dimensions()).Draw(t, "by"), Resource: rapid.SampledFrom([]string{"", "cpu", "pods"}).Draw(t, "resource")}
+		if diff := cmp.Diff(usage.Count(whole, q, now), usage.Count(slim, q, now)); diff != "" {
+			t.Fatalf("(-whole +slim)\n%s", diff)
+		}
+	})
+}
+
 // Whatever the rows are about: the classes of a row add up to it, and the rows add up to the totals.
 func TestRowsAndClassesAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -76,12 +76,19 @@ func TestWhatIsCountedOfAnAppWrapper(t *testing.T) {
 			aw.Spec.Components = []v1beta2.AppWrapperComponent{{Template: runtime.RawExtension{Raw: raw}}}
 			aw.Status.ComponentStatus = []v1beta2.AppWrapperComponentStatus{{PodSets: []v1beta2.AppWrapperPodSet{{Replicas: new(int32(3)), Path: "template.spec.template"}}}}
 			aw.Status.Usage = &v1beta2.AppWrapperUsage{UsefulSeconds: 3600}
-			got := map[string]string{}
-			for _, total := range usage.Count(usage.Objects{AppWrappers: []v1beta2.AppWrapper{aw}}, usage.Query{By: "team", Resource: row.resource}, now).Totals {
-				got[total.Resource] = total.Reserved.String()
+			slim := usage.Objects{}
+			slim.Add(&aw)
+			if len(slim.AppWrappers[0].Spec.Components) > 0 {
+				t.Error("its template is kept")
 			}
-			if diff := cmp.Diff(row.want, got); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
+			for what, o := range map[string]usage.Objects{"whole": {AppWrappers: []v1beta2.AppWrapper{aw}}, "slim": slim} {
+				got := map[string]string{}
+				for _, total := range usage.Count(o, usage.Query{By: "team", Resource: row.resource}, now).Totals {
+					got[total.Resource] = total.Reserved.String()
+				}
+				if diff := cmp.Diff(row.want, got); diff != "" {
+					t.Errorf("%s (-want +got)\n%s", what, diff)
+				}
 			}
 		})
 	}

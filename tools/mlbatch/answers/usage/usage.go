@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -27,6 +28,8 @@ type Objects struct {
 	Workloads []kueue.Workload
 	// Unread says in sentences what could not be read.
 	Unread []string
+	// requested is what those request whose components Add has left out.
+	requested map[types.UID]units
 }
 
 // Query is what is asked.
@@ -155,7 +158,7 @@ func (o Objects) accounts(w window, resource string) (all []account) {
 	for i := range o.AppWrappers {
 		aw := &o.AppWrappers[i]
 		if w.has(aw.Status) {
-			a := account{aw: aw, used: ledger.Until(aw.Status, w.now), since: w.since(aw.Status), units: unitsOf(aw).counted(resource)}
+			a := account{aw: aw, used: ledger.Until(aw.Status, w.now), since: w.since(aw.Status), units: o.unitsOf(aw).counted(resource)}
 			a.earlier = w.earlier(aw, seconds(ledger.Sum(a.used))-a.since)
 			all = append(all, a)
 		}
