@@ -35,6 +35,9 @@ func wrongImagesOf(containers []corev1.Container, path *field.Path) field.ErrorL
 
 // missingContainer: the operator of a kind refuses pods without a container of its name.
 func missingContainer(kind kinds.Kind, in located) field.ErrorList {
+	if kind.GVK.Group == "ray.io" && in.pod.Spec.Containers != nil && len(in.pod.Spec.Containers) == 0 {
+		return field.ErrorList{field.Required(in.path.Child("spec", "containers"), "each group of a Ray cluster needs a container: KubeRay looks at the first one")}
+	}
 	main := kind.MainContainer()
 	if main == "" || slices.ContainsFunc(in.pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == main }) {
 		return nil

@@ -85,9 +85,12 @@ func TestWhatCanNeverRunIsRefused(t *testing.T) {
 		"an image with capital letters": {
 			named(aJob, "j", "{template: {spec: {containers: [{name: c, image: Registry.example.com/Vision/Train:Nightly}]}}}"),
 			"spec.template.spec.containers[0].image", "no registry can have an image of this name: invalid reference format: repository name (Vision/Train) must be lowercase"},
-		"an image of an init container":                 {named(aJob, "j", "{template: {spec: {initContainers: [{name: i, image: 'a b'}], containers: [{name: c, image: i}]}}}"), "spec.template.spec.initContainers[0].image", "invalid reference format"},
-		"an image with a port and a digest":             {named(aJob, "j", "{template: {spec: {containers: [{name: c, image: 'R:5000/a/b:1@sha256:"+strings.Repeat("0", 64)+"'}]}}}"), "", ""},
-		"an image that somebody else fills in":          {named(aJob, "j", "{template: {spec: {containers: [{name: c}]}}}"), "", ""},
+		"an image of an init container":        {named(aJob, "j", "{template: {spec: {initContainers: [{name: i, image: 'a b'}], containers: [{name: c, image: i}]}}}"), "spec.template.spec.initContainers[0].image", "invalid reference format"},
+		"an image with a port and a digest":    {named(aJob, "j", "{template: {spec: {containers: [{name: c, image: 'R:5000/a/b:1@sha256:"+strings.Repeat("0", 64)+"'}]}}}"), "", ""},
+		"an image that somebody else fills in": {named(aJob, "j", "{template: {spec: {containers: [{name: c}]}}}"), "", ""},
+		"a Ray head without containers": {
+			named(aCluster, "r", "{headGroupSpec: {template: {spec: {containers: []}}}}"),
+			"spec.headGroupSpec.template.spec.containers", "each group of a Ray cluster needs a container"},
 		"a PyTorchJob in which nothing is called so":    {named(aPyTorchJob, "p", strings.Replace(masterAlone, "pytorch,", "trainer,", 1)), "spec.pytorchReplicaSpecs.Master.template.spec.containers", "a container of a PyTorchJob must have the name pytorch"},
 		"a PyTorchJob with a container before it":       {named(aPyTorchJob, "p", strings.Replace(masterAlone, "[", "[{name: proxy, image: i}, ", 1)), "", ""},
 		"an MPIJob, whose containers may have any name": {named("apiVersion: kubeflow.org/v1, kind: MPIJob", "m", "{mpiReplicaSpecs: {Launcher: {template: "+podTemplate+"}}}"), "", ""},
