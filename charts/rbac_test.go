@@ -475,7 +475,7 @@ func deployed(resource string) bool {
 	return !strings.HasPrefix(resource, "workload.codeflare.dev/") && !slices.Contains([]string{
 		"/namespaces", "/nodes", "/limitranges", "node.k8s.io/runtimeclasses", "admissionregistration.k8s.io/mutatingwebhookconfigurations",
 		"authorization.k8s.io/subjectaccessreviews", "authorization.k8s.io/selfsubjectaccessreviews", "events.k8s.io/events",
-		"kueue.x-k8s.io/workloads", "kueue.x-k8s.io/workloads/status",
+		"kueue.x-k8s.io/workloads", "kueue.x-k8s.io/workloads/status", "kueue.x-k8s.io/resourceflavors",
 	}, resource)
 }
 
