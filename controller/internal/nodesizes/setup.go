@@ -16,7 +16,7 @@ import (
 
 // settle is how long changes are collected. A device plugin that restarts takes all devices of its node away for some
 // seconds, which is no news.
-const settle = 30 * time.Second
+const settle = 5 * time.Second
 
 // Setup adds the controller to mgr as soon as Kueue is installed. If nodes may not be read, it does nothing.
 func Setup(mgr ctrl.Manager, monitorNodes bool) error {
