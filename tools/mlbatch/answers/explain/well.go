@@ -49,15 +49,15 @@ func lives(pod *corev1.Pod) bool {
 	return pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded && pod.DeletionTimestamp == nil
 }
 
-// isReady: Kubernetes says so, and no container waits or has ended. Of these, it believes some for a moment.
+// isReady: Kubernetes says so, and all containers run. Of those that do not, it believes some for a moment.
 func isReady(pod *corev1.Pod) bool {
 	c := podCondition(pod, corev1.PodReady)
 	return c != nil && c.Status == corev1.ConditionTrue && !slices.ContainsFunc(pod.Status.ContainerStatuses, stands)
 }
 
-// stands: a container waits or has ended.
+// stands: a container waits or has ended. One without a state waits, too.
 func stands(s corev1.ContainerStatus) bool {
-	return s.State.Waiting != nil || s.State.Terminated != nil
+	return s.State.Running == nil
 }
 
 func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
