@@ -64,7 +64,7 @@ func Manager(client *rest.Config, options ctrl.Options, c config.ControllerManag
 		if err != nil {
 			return nil, err
 		}
-		elect(&options, lock, c.LeaseDuration.Duration)
+		elect(&options, lock, lease, c.LeaseDuration.Duration)
 	}
 	mgr, err := ctrl.NewManager(client, options)
 	if err != nil {
@@ -73,8 +73,9 @@ func Manager(client *rest.Config, options ctrl.Options, c config.ControllerManag
 	return mgr, nil
 }
 
-func elect(options *ctrl.Options, lock *election.Lock, duration time.Duration) {
+func elect(options *ctrl.Options, lock *election.Lock, name string, duration time.Duration) {
 	options.LeaderElection, options.LeaderElectionResourceLockInterface = true, lock
+	options.LeaderElectionID = name // in the metric leader_election_master_status
 	options.LeaderElectionReleaseOnCancel = true // or the next one waits until it expires
 	options.LeaseDuration = new(duration)
 	options.RenewDeadline = new(election.RenewDeadline(duration))

@@ -35,9 +35,12 @@ func TestAProgramKeepsNoProfileOfItsMemory(t *testing.T) {
 // If the Lease is not released, the next controller waits until it expires.
 func TestTheLeaseIsReleasedAtTheEnd(t *testing.T) {
 	options := ctrl.Options{}
-	elect(&options, &election.Lock{}, 15*time.Second)
+	elect(&options, &election.Lock{}, "lease", 15*time.Second)
 	if !options.LeaderElection || !options.LeaderElectionReleaseOnCancel {
 		t.Errorf("it elects a leader: %t; it releases the Lease at the end: %t", options.LeaderElection, options.LeaderElectionReleaseOnCancel)
+	}
+	if options.LeaderElectionID != "lease" {
+		t.Errorf("metrics call the Lease %q", options.LeaderElectionID)
 	}
 	if d, r, p := *options.LeaseDuration, *options.RenewDeadline, *options.RetryPeriod; d != 15*time.Second || r != 10*time.Second || p != 2*time.Second {
 		t.Errorf("a Lease of %s is renewed every %s, and given up after %s", d, p, r)
