@@ -127,6 +127,11 @@ type AppWrapperAttempt struct {
 	// +optional
 	RanSeconds *int64 `json:"ranSeconds,omitempty"`
 
+	// FailedByItself is set if nothing is known that may have failed the container from outside: all pods had started,
+	// and none failed, left, or was evicted before it or in the same second.
+	// +optional
+	FailedByItself bool `json:"failedByItself,omitempty"`
+
 	// LastWords are what its program wrote last. It is text of the program, to be shown and not to be interpreted.
 	// +optional
 	LastWords string `json:"lastWords,omitempty"`

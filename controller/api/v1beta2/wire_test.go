@@ -219,6 +219,7 @@ func TestTheDefinitionHasTheFieldsOfAppWrapper12(t *testing.T) {
 		+status.lastAttempts[].container:string
 		+status.lastAttempts[].exitCode:integer
 		+status.lastAttempts[].ranSeconds:integer
+		+status.lastAttempts[].failedByItself:boolean
 		+status.lastAttempts[].lastWords:string
 		+status.lastAttempts[].began:string
 		+status.migrations:integer

@@ -139,6 +139,7 @@ func TestParseNamesTheFieldThatIsWrong(t *testing.T) {
 		"an address without a port":                  {"controllerManager: {metrics: {bindAddress: localhost}}", "controllerManager.metrics.bindAddress"},
 		"a port without a colon":                     {"controllerManager: {health: {bindAddress: '8081'}}", "controllerManager.health.bindAddress"},
 		"a Lease that is lost at once":               {"controllerManager: {leaseDuration: 4s}", "controllerManager.leaseDuration"},
+		"a Lease of half a second":                   {"controllerManager: {leaseDuration: 5500ms}", "controllerManager.leaseDuration"},
 		"a Lease that nobody believes":               {"controllerManager: {leaseDuration: 6m}", "controllerManager.leaseDuration"},
 		"a weight out of range":                      {"appwrapper: {autopilot: {preferNoScheduleWeight: 101}}", "appwrapper.autopilot.preferNoScheduleWeight"},
 		"fewer migrations than none":                 {"appwrapper: {autopilot: {migrationLimit: -1}}", "appwrapper.autopilot.migrationLimit"},

@@ -127,8 +127,8 @@ func (m *ControllerManager) validate(path *field.Path) field.ErrorList {
 			problems = append(problems, field.Invalid(path.Child(l.section, "bindAddress"), l.address, `must be an address such as ":8443", or "0"`))
 		}
 	}
-	if d := m.LeaseDuration.Duration; d < shortestLease || d > longestLease {
-		problems = append(problems, field.Invalid(path.Child("leaseDuration"), d.String(), fmt.Sprintf("must be between %s and %s", shortestLease, longestLease)))
+	if d := m.LeaseDuration.Duration; d < shortestLease || d > longestLease || d%time.Second != 0 { // a Lease counts seconds
+		problems = append(problems, field.Invalid(path.Child("leaseDuration"), d.String(), fmt.Sprintf("must be whole seconds between %s and %s", shortestLease, longestLease)))
 	}
 	return problems
 }

@@ -70,6 +70,7 @@ func (v *view) tellFirstFailure(a *v1beta2.AppWrapperAttempt) {
 	if f.Began.Unix() > 0 && !f.At.Before(f.Began) { // what a runtime cannot start has begun in 1970
 		a.RanSeconds = new(int64(f.At.Sub(f.Began) / time.Second))
 	}
+	a.FailedByItself = v.failedByItself(f, p)
 	if v.Policy.LastWords {
 		a.LastWords = readable(f.LastWords)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
@@ -27,8 +28,7 @@ const outage = 90 * time.Second
 // sameFailure is how this attempt failed like the one before because of its program; empty if that is not certain.
 func (v *view) sameFailure(reason string) string {
 	ofProgram := reason == v1beta2.ReasonFailedComponent || reason == v1beta2.ReasonFoundFailedPods
-	f, of := v.firstFailure()
-	if !ofProgram || f == nil || !v.certainlyFirst(f, of) || v.cameFromOutside(f) {
+	if !ofProgram {
 		return ""
 	}
 	before, now := v.failureBefore(), v1beta2.AppWrapperAttempt{}
@@ -60,7 +60,7 @@ func alike(a, b v1beta2.AppWrapperAttempt) bool {
 // byItsProgram: the attempt failed first where it is known who that was, soon after its start, with a code of its own,
 // on a node of which nobody knows anything bad.
 func (v *view) byItsProgram(a v1beta2.AppWrapperAttempt) bool {
-	known := a.Rank != "" && a.PodSet != nil && a.Node != "" && a.RanSeconds != nil
+	known := a.FailedByItself && a.Rank != "" && a.PodSet != nil && a.Node != "" && a.RanSeconds != nil
 	return known && a.Reason == "" && 0 < a.ExitCode && a.ExitCode < bySignal &&
 		time.Duration(*a.RanSeconds)*time.Second < v.Policy.SameFailure && !v.isDoubted(a.Node)
 }
@@ -78,6 +78,31 @@ func (v *view) isDoubted(node string) bool {
 		}
 	}
 	return false
+}
+
+// failedByItself: nothing else is known that may have failed the container.
+func (v *view) failedByItself(f *Failure, of Pod) bool {
+	return v.allHadStarted() && v.certainlyFirst(f, of) && !v.cameFromOutside(f)
+}
+
+// allHadStarted: each pod of this attempt has run. Who waits for a pod that does not start gives up some time, and
+// that is nobody's mistake. Owners remove pods that wait when others fail, so it does not help that none is there.
+func (v *view) allHadStarted() bool {
+	if meta.IsStatusConditionTrue(v.Status.Conditions, string(v1beta2.PodsReady)) {
+		return true
+	}
+	expected, started := 0, map[string]bool{}
+	for _, c := range v.status.ComponentStatus {
+		for _, s := range c.PodSets {
+			expected += int(s.Count())
+		}
+	}
+	for _, p := range v.Pods {
+		if p.Phase != corev1.PodPending && !p.Foreign {
+			started[fmt.Sprintf("%d/%d/%s", p.Component, p.PodSet, p.Rank)] = true
+		}
+	}
+	return len(started) >= expected
 }
 
 // certainlyFirst: all that failed besides did so later, in seconds, or is a pod in whose place this one came or that

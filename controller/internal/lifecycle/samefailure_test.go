@@ -25,11 +25,12 @@ func failedBeforeLikeThat(edits ...func(*v1beta2.AppWrapperAttempt)) change {
 		a := v1beta2.AppWrapperAttempt{
 			Began: metav1.Time{Time: deployedAt.Add(-2 * time.Minute)}, Ended: metav1.Time{Time: deployedAt.Add(-100 * time.Second)},
 			Cause: string(lifecycle.CauseComponentFailed), Pod: "train-0-x", PodSet: new(int32(0)), Rank: "0", Node: "a", Container: "main",
-			ExitCode: 1, RanSeconds: new(int64(7)),
+			ExitCode: 1, RanSeconds: new(int64(7)), FailedByItself: true,
 		}
 		for _, edit := range edits {
 			edit(&a)
 		}
+		ready(s)
 		s.Status.Retries = 1
 		s.Status.LastAttempts = append(s.Status.LastAttempts, a)
 	}
@@ -53,7 +54,7 @@ const blamesTheProgram = "; pod train-0-0: container main ended with exit code 1
 
 func TestAProgramThatFailsTwiceInTheSameWayIsNotTriedAgain(t *testing.T) {
 	ended := outcome{Phase: v1beta2.AppWrapperFailed, Event: v1beta2.ReasonFailedComponent, Retries: 1,
-		Conditions: map[string]string{"Unhealthy": "True FailedComponent"}}
+		Conditions: map[string]string{"Unhealthy": "True FailedComponent", "PodsReady": "False Failed"}}
 	checkRows(t, runningJob, map[string]row{
 		"the same rank ended with the same code on another node": {given: []change{failedBeforeLikeThat(), again}, after: time.Minute, want: ended},
 	})
@@ -87,6 +88,10 @@ func TestOnlyTheProgramIsBlamedForTheSameFailure(t *testing.T) {
 		"a pod set of two":                                {with(twoPodSets, again), true},
 		"after pods went because of it":                   {with(again, lastGone(11*time.Second)), true},
 		"an author who sets a time, and a limit":          {with(again, policy(func(p *lifecycle.Policy) { p.SameFailure = time.Minute })), true},
+		"if all have started, though not together":        {with(again, neverReady, peer("1", runs)), true},
+		"not if another pod never started":                {with(again, neverReady, peer("1", pending)), false},
+		"nor if that one is gone":                         {with(again, neverReady), false},
+		"not if it did not fail by itself before":         {after(func(a *v1beta2.AppWrapperAttempt) { a.FailedByItself = false }), false},
 		"not the first time":                              {[]change{again}, false},
 		"not if its author has said how often":            {with(again, policy(func(p *lifecycle.Policy) { p.SameFailure = 0 })), false},
 		"not with another code":                           {after(func(a *v1beta2.AppWrapperAttempt) { a.ExitCode = 2 }), false},
@@ -149,6 +154,17 @@ func failedOnB(s *lifecycle.Snapshot) {
 func sameCode(code int32) []change {
 	before := failedBeforeLikeThat(func(a *v1beta2.AppWrapperAttempt) { a.ExitCode = code })
 	return []change{before, dies("0", "b", code, 10*time.Second, 5*time.Second)}
+}
+
+// neverReady: not all pods of this attempt were ready together.
+func neverReady(s *lifecycle.Snapshot) {
+	condition(v1beta2.PodsReady, metav1.ConditionFalse, v1beta2.ReasonInsufficientPodsReady, 0)(s)
+}
+
+func peer(rank string, phase corev1.PodPhase) change {
+	return func(s *lifecycle.Snapshot) {
+		s.Pods = append(s.Pods, lifecycle.Pod{Name: "train-" + rank + "-peer", Rank: rank, Node: "c", Phase: phase, Started: deployedAt})
+	}
 }
 
 func sameRankRuns(s *lifecycle.Snapshot) {
