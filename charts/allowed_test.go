@@ -68,7 +68,7 @@ var acts = []act{
 // webhook has what no policy judges, because the webhook of AppWrappers does.
 var webhook = map[string]string{
 	"appwrappers.workload.codeflare.dev: change its spec while it waits": "the webhook",
-	"appwrappers.workload.codeflare.dev: start it":       "the webhook",
+	"appwrappers.workload.codeflare.dev: start it":                       "the webhook",
 }
 
 func created(object string) request { return request{operation: admission.Create, object: object} }

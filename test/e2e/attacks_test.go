@@ -360,7 +360,7 @@ var placements = []attack{
 	},
 	{
 		name:    "a pod that somebody with the role edit makes tolerate every taint",
-		answer:  "it belongs to Job tolerating",
+		answer:  "it belongs to Job tolerating|may not tolerate every taint",
 		victims: []victim{wrapper("tolerating", 1, lingers)},
 		try:     (*story).toleratesMore,
 		won:     (*story).toleratesAll,

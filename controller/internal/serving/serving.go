@@ -75,7 +75,7 @@ func Manager(client *rest.Config, options ctrl.Options, c config.ControllerManag
 
 func elect(options *ctrl.Options, lock *election.Lock, name string, duration time.Duration) {
 	options.LeaderElection, options.LeaderElectionResourceLockInterface = true, lock
-	options.LeaderElectionID = name // in the metric leader_election_master_status
+	options.LeaderElectionID = name              // in the metric leader_election_master_status
 	options.LeaderElectionReleaseOnCancel = true // or the next one waits until it expires
 	options.LeaseDuration = new(duration)
 	options.RenewDeadline = new(election.RenewDeadline(duration))
