@@ -85,9 +85,9 @@ func TestWhatCanNeverRunIsRefused(t *testing.T) {
 		"an image with capital letters": {
 			named(aJob, "j", "{template: {spec: {containers: [{name: c, image: Registry.example.com/Vision/Train:Nightly}]}}}"),
 			"spec.template.spec.containers[0].image", "no registry can have an image of this name: invalid reference format: repository name (Vision/Train) must be lowercase"},
-		"an image of an init container":        {named(aJob, "j", "{template: {spec: {initContainers: [{name: i, image: 'a b'}], containers: [{name: c, image: i}]}}}"), "spec.template.spec.initContainers[0].image", "invalid reference format"},
-		"an image with a port and a digest":    {named(aJob, "j", "{template: {spec: {containers: [{name: c, image: 'R:5000/a/b:1@sha256:"+strings.Repeat("0", 64)+"'}]}}}"), "", ""},
-		"an image that somebody else fills in": {named(aJob, "j", "{template: {spec: {containers: [{name: c}]}}}"), "", ""},
+		"an image of an init container":     {named(aJob, "j", "{template: {spec: {initContainers: [{name: i, image: 'a b'}], containers: [{name: c, image: i}]}}}"), "spec.template.spec.initContainers[0].image", "invalid reference format"},
+		"an image with a port and a digest": {named(aJob, "j", "{template: {spec: {containers: [{name: c, image: 'R:5000/a/b:1@sha256:"+strings.Repeat("0", 64)+"'}]}}}"), "", ""},
+		"an image that a webhook fills in":  {named(aJob, "j", "{template: {spec: {containers: [{name: c}]}}}"), "", ""},
 		"a Ray head without containers": {
 			named(aCluster, "r", "{headGroupSpec: {template: {spec: {containers: []}}}}"),
 			"spec.headGroupSpec.template.spec.containers", "each group of a Ray cluster needs a container"},

@@ -46,7 +46,7 @@ const (
 const LoweredLendingLimitsAnnotation = "workload.codeflare.dev/lowered-lending-limits"
 
 // LargestNodeAnnotation is on ResourceFlavors. It has the most of each resource that a node of the flavor offers to
-// pods, in JSON, for members, who may not read nodes.
+// pods, in JSON, for members: they cannot read nodes.
 const LargestNodeAnnotation = "workload.codeflare.dev/largest-node"
 
 // DeclaredLendingLimitsAnnotation is on ClusterQueues that the controller has made because the teams file has

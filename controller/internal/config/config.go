@@ -186,7 +186,7 @@ func Default() Config {
 		ControllerManager: ControllerManager{
 			Metrics:       Metrics{BindAddress: ":8443"},
 			Health:        Endpoint{BindAddress: ":8081"},
-			LeaseDuration: Duration{15 * time.Second}, // that of controller-runtime
+			LeaseDuration: Duration{15 * time.Second}, // as in controller-runtime
 		},
 		WebhooksEnabled:  true,
 		ClientConnection: ClientConnection{QPS: 1000, Burst: 1000},
