@@ -18,6 +18,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 	"github.com/mlbatch/mlbatch/controller/internal/cordon"
 	"github.com/mlbatch/mlbatch/controller/internal/nodesizes"
+	"github.com/mlbatch/mlbatch/controller/internal/nodewatch"
 	"github.com/mlbatch/mlbatch/controller/internal/othercontroller"
 	"github.com/mlbatch/mlbatch/controller/internal/serving"
 	"github.com/mlbatch/mlbatch/controller/internal/slackqueue"
@@ -98,13 +99,14 @@ func setup(mgr ctrl.Manager, c config.Config, namespace string) error {
 
 // countNodes starts what follows from what the nodes have.
 func countNodes(mgr ctrl.Manager, c config.AppWrapper, namespace string) error {
+	nodes := nodewatch.New(mgr, c.SlackRules(), namespace)
 	slack := slackqueue.Settings{Queues: c.SlackQueues(), Rules: c.SlackRules(), Namespace: namespace}
-	if err := slackqueue.Setup(mgr, slack); err != nil {
+	if err := slackqueue.Setup(mgr, nodes, slack); err != nil {
 		return err
 	}
 	capacity := capacityprovider.Settings{Providers: c.NodeHealth.CapacityProviders, Rules: c.SlackRules()}
-	if err := capacityprovider.Setup(mgr, capacity); err != nil {
+	if err := capacityprovider.Setup(mgr, nodes, capacity); err != nil {
 		return err
 	}
-	return nodesizes.Setup(mgr, c.Autopilot.MonitorNodes)
+	return nodesizes.Setup(mgr, nodes, c.Autopilot.MonitorNodes)
 }

@@ -102,7 +102,7 @@ var arrows = map[string][]string{
 	// main assembles the parts.
 	"controller": {
 		"controller/api/v1beta2", "controller/internal/config",
-		"controller/internal/activity", "controller/internal/serving", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/capacityprovider", "controller/internal/cordon", "controller/internal/jsonwatch", "controller/internal/nodesizes", "controller/internal/othercontroller", "controller/internal/slackqueue", "controller/internal/workload",
+		"controller/internal/activity", "controller/internal/serving", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/capacityprovider", "controller/internal/cordon", "controller/internal/jsonwatch", "controller/internal/nodesizes", "controller/internal/nodewatch", "controller/internal/othercontroller", "controller/internal/slackqueue", "controller/internal/workload",
 	},
 	"controller/runs": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/internal/accessreview", "controller/internal/config",

@@ -19,6 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"github.com/mlbatch/mlbatch/controller/internal/nodewatch"
 	"github.com/mlbatch/mlbatch/test/fakeapiserver"
 	"github.com/mlbatch/mlbatch/test/patience"
 )
@@ -31,7 +32,7 @@ type api struct {
 
 func newAPI(t *testing.T, kinds ...schema.GroupVersionKind) *api {
 	t.Helper()
-	kinds = append(kinds, kueue.SchemeGroupVersion.WithKind("ResourceFlavor"), corev1.SchemeGroupVersion.WithKind("Node"))
+	kinds = append(kinds, kueue.SchemeGroupVersion.WithKind("ResourceFlavor"), corev1.SchemeGroupVersion.WithKind("Node"), corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	a := &api{T: t, Server: fakeapiserver.Start(kinds...)}
 	t.Cleanup(a.Stop)
 	return a
@@ -79,7 +80,9 @@ func (a *api) start() {
 		}
 	}
 	s := Settings{Providers: []string{"absent", "others", "own"}}
-	a.Manage(a, ctrl.Options{Scheme: scheme}, func(mgr ctrl.Manager) error { return setup(mgr, s, time.Millisecond) })
+	a.Manage(a, ctrl.Options{Scheme: scheme}, func(mgr ctrl.Manager) error {
+		return setup(mgr, nodewatch.New(mgr, s.Rules, "mlbatch-system"), s, time.Millisecond)
+	})
 }
 
 // says is what a provider has, without the time.
@@ -163,7 +166,7 @@ func TestOnlyWhatChangesIsWritten(t *testing.T) {
 func TestTheControllerRunsWithoutProviders(t *testing.T) {
 	a := newAPI(t)
 	a.start()
-	if err := Setup(nil, Settings{}); err != nil {
+	if err := Setup(nil, nil, Settings{}); err != nil {
 		t.Error(err)
 	}
 }

@@ -8,12 +8,10 @@ package capacityprovider
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -86,29 +84,15 @@ func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, err
 	}
 	supplies := slackquota.Count(r.Rules, flavors, nodes, nil)
-	var failed error
-	again := ctrl.Result{}
-	for _, name := range r.Providers {
-		err := r.publish(ctx, name, supplies)
-		if apierrors.IsConflict(err) {
-			again.RequeueAfter = r.settle
-		} else {
-			failed = errors.Join(failed, err)
-		}
-	}
-	if failed != nil {
-		return ctrl.Result{}, failed
-	}
-	return again, nil
+	return nodewatch.WriteAll(r.Providers, r.settle, func(name string) (time.Duration, error) {
+		return 0, r.publish(ctx, name, supplies)
+	})
 }
 
 // publish writes what a provider says, if that changes. One that there is not, or that others fill, is left alone.
 func (r *reconciler) publish(ctx context.Context, name string, supplies slackquota.Supplies) error {
 	stored := newProvider()
 	err := r.cached.Get(ctx, client.ObjectKey{Name: name}, stored)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
 	if err != nil {
 		return fmt.Errorf("cannot read CapacityProvider %s: %w", name, err)
 	}
@@ -129,10 +113,10 @@ func (r *reconciler) publish(ctx context.Context, name string, supplies slackquo
 		"status":   map[string]any{"capacity": snapshot{capacity, metav1.Now()}},
 	})
 	err = r.client.Status().Patch(ctx, stored, client.RawPatch(types.MergePatchType, change), client.FieldOwner(fieldOwner))
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return client.IgnoreNotFound(err)
+	if err != nil {
+		return fmt.Errorf("cannot write the capacity of CapacityProvider %s: %w", name, err)
 	}
-	return fmt.Errorf("cannot write the capacity of CapacityProvider %s: %w", name, err)
+	return nil
 }
 
 func newProvider() *unstructured.Unstructured {

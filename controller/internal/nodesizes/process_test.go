@@ -18,6 +18,8 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
+	"github.com/mlbatch/mlbatch/controller/internal/nodewatch"
 	"github.com/mlbatch/mlbatch/test/fakeapiserver"
 	"github.com/mlbatch/mlbatch/test/patience"
 )
@@ -30,7 +32,7 @@ type api struct {
 
 func start(t *testing.T) *api {
 	t.Helper()
-	a := &api{T: t, Server: fakeapiserver.Start(kueue.SchemeGroupVersion.WithKind("ResourceFlavor"), corev1.SchemeGroupVersion.WithKind("Node"))}
+	a := &api{T: t, Server: fakeapiserver.Start(kueue.SchemeGroupVersion.WithKind("ResourceFlavor"), corev1.SchemeGroupVersion.WithKind("Node"), corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
 	t.Cleanup(a.Stop)
 	for _, model := range []string{"a100", "h100"} {
 		a.put(`{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": %q, "annotations": {"own": "kept"}},
@@ -44,7 +46,9 @@ func start(t *testing.T) *api {
 			t.Fatal(err)
 		}
 	}
-	a.Manage(a, ctrl.Options{Scheme: scheme}, func(mgr ctrl.Manager) error { return setup(mgr, time.Millisecond) })
+	a.Manage(a, ctrl.Options{Scheme: scheme}, func(mgr ctrl.Manager) error {
+		return setup(mgr, nodewatch.New(mgr, nodehealth.Rules{}, "mlbatch-system"), time.Millisecond)
+	})
 	return a
 }
 
@@ -119,7 +123,7 @@ func TestOnlyWhatChangesIsWritten(t *testing.T) {
 
 // The chart gives it no right to nodes then, and it would wait for one without end.
 func TestNothingWaitsForNodesThatMayNotBeRead(t *testing.T) {
-	if err := Setup(nil, false); err != nil {
+	if err := Setup(nil, nil, false); err != nil {
 		t.Error(err)
 	}
 }

@@ -7,11 +7,9 @@ package nodesizes
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,20 +35,9 @@ func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	var failed error
-	again := ctrl.Result{}
-	for i := range flavors {
-		err := r.publish(ctx, &flavors[i], slackquota.Publish(&flavors[i], nodes))
-		if apierrors.IsConflict(err) {
-			again.RequeueAfter = r.settle
-		} else {
-			failed = errors.Join(failed, err)
-		}
-	}
-	if failed != nil {
-		return ctrl.Result{}, failed
-	}
-	return again, nil
+	return nodewatch.WriteAll(flavors, r.settle, func(flavor kueue.ResourceFlavor) (time.Duration, error) {
+		return 0, r.publish(ctx, &flavor, slackquota.Publish(&flavor, nodes))
+	})
 }
 
 // publish writes what a flavor says, if that changes.
@@ -66,8 +53,8 @@ func (r *reconciler) publish(ctx context.Context, flavor *kueue.ResourceFlavor, 
 		"resourceVersion": flavor.ResourceVersion, "annotations": map[string]any{v1beta2.LargestNodeAnnotation: value},
 	}})
 	err := r.client.Patch(ctx, flavor.DeepCopy(), client.RawPatch(types.MergePatchType, change), client.FieldOwner(fieldOwner))
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return client.IgnoreNotFound(err)
+	if err != nil {
+		return fmt.Errorf("cannot write what the largest nodes of ResourceFlavor %s have: %w", flavor.Name, err)
 	}
-	return fmt.Errorf("cannot write what the largest nodes of ResourceFlavor %s have: %w", flavor.Name, err)
+	return nil
 }

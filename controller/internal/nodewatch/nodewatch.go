@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodewatch makes controllers that count what nodes have. Their caches keep little of a node, so that
-// heartbeats change nothing, and many changes at once are one look.
+// Package nodewatch makes controllers that count what nodes have. They share one cache, which keeps little of a node,
+// so that heartbeats change nothing, and many changes at once are one look.
 package nodewatch
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -36,28 +39,63 @@ const Settle = 300 * time.Millisecond
 // end when the time is over.
 const cacheSyncTimeout = 365 * 24 * time.Hour
 
-// Then has mgr call begin once nodes, ResourceFlavors and these resources can be watched.
-func Then(mgr ctrl.Manager, name string, begin func() error, more ...schema.GroupVersionResource) error {
-	var needed []watchable.Needed
-	for _, resource := range append(more, corev1.SchemeGroupVersion.WithResource("nodes"), kueue.SchemeGroupVersion.WithResource("resourceflavors")) {
-		needed = append(needed, watchable.Needed{GroupVersionResource: resource, Verbs: []string{"list", "watch"}})
-	}
-	return watchable.Then(mgr, name, begin, needed...)
+// Watch starts controllers, and has the cache that they read.
+type Watch struct {
+	mgr  ctrl.Manager
+	seen func() (cache.Cache, error)
 }
 
-// NewCache makes a cache that has of nodes what is counted, and of other objects what more says. It is not that
-// of the manager, which could not be made without Kueue, and has more of nodes.
-func NewCache(mgr ctrl.Manager, rules nodehealth.Rules, more map[client.Object]cache.ByObject) (cache.Cache, error) {
-	more[&corev1.Node{}] = cache.ByObject{Transform: func(object any) (any, error) {
-		if node, ok := object.(*corev1.Node); ok {
-			return slackquota.SlimNode(rules, node), nil
+// New returns a Watch whose cache has what the rules read of nodes, and the ConfigMaps of a namespace. It is not that
+// of the manager, which could not be made without Kueue, and has less of nodes.
+func New(mgr ctrl.Manager, rules nodehealth.Rules, namespace string) *Watch {
+	return &Watch{mgr: mgr, seen: sync.OnceValues(func() (cache.Cache, error) {
+		seen, err := cache.New(mgr.GetConfig(), cache.Options{
+			HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultTransform: slackquota.Slim(rules),
+			ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{namespace: {}}}},
+		})
+		if err != nil {
+			return nil, fmt.Errorf("cannot make the cache of nodes: %w", err)
 		}
-		return object, nil
-	}}
-	return cache.New(mgr.GetConfig(), cache.Options{
-		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-		DefaultTransform: cache.TransformStripManagedFields(), ByObject: more,
-	})
+		return seen, mgr.Add(seen)
+	})}
+}
+
+// Controller looks again when a node, a ResourceFlavor or any object of the kinds that it watches has changed.
+type Controller struct {
+	Name string
+	// Watched are more kinds.
+	Watched []client.Object
+	// Needed are the resources of those that may not be served yet.
+	Needed []schema.GroupVersionResource
+	// Settle is how long changes are collected.
+	Settle time.Duration
+	// Reads makes the reconciler.
+	Reads func(client.Reader) reconcile.Reconciler
+}
+
+// Add has the manager run a controller once nodes, ResourceFlavors and what it needs can be watched.
+func (w *Watch) Add(c Controller) error {
+	var needed []watchable.Needed
+	for _, resource := range append(c.Needed, corev1.SchemeGroupVersion.WithResource("nodes"), kueue.SchemeGroupVersion.WithResource("resourceflavors")) {
+		needed = append(needed, watchable.Needed{GroupVersionResource: resource, Verbs: []string{"list", "watch"}})
+	}
+	return watchable.Then(w.mgr, c.Name, func() error { return w.start(c) }, needed...)
+}
+
+func (w *Watch) start(c Controller) error {
+	seen, err := w.seen()
+	if err != nil {
+		return err
+	}
+	controlled := ctrl.NewControllerManagedBy(w.mgr).Named(c.Name).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1, CacheSyncTimeout: cacheSyncTimeout})
+	for _, kind := range append(c.Watched, &corev1.Node{}, &kueue.ResourceFlavor{}) {
+		controlled = controlled.WatchesRawSource(source.Kind(seen, kind, wake(c.Settle)))
+	}
+	if err := controlled.Complete(c.Reads(seen)); err != nil {
+		return fmt.Errorf("cannot make the controller %s: %w", c.Name, err)
+	}
+	return nil
 }
 
 // Read lists all nodes and flavors of a cache. They must not be changed.
@@ -73,21 +111,25 @@ func Read(ctx context.Context, cached client.Reader) ([]corev1.Node, []kueue.Res
 	return nodes.Items, flavors.Items, nil
 }
 
-// Start adds a controller to mgr that looks again when a node, a flavor or any object of these kinds has changed, and
-// the cache that it reads.
-func Start(mgr ctrl.Manager, name string, seen cache.Cache, settle time.Duration, r reconcile.Reconciler, kinds ...client.Object) error {
-	controlled := ctrl.NewControllerManagedBy(mgr).Named(name).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1, CacheSyncTimeout: cacheSyncTimeout})
-	for _, kind := range append(kinds, &corev1.Node{}, &kueue.ResourceFlavor{}) {
-		controlled = controlled.WatchesRawSource(source.Kind(seen, kind, wake(settle)))
+// WriteAll writes each, even if another fails, and returns when to look again. If one has changed meanwhile, that is
+// after settle: its change may be none that wakes a controller. One that is gone needs no write.
+func WriteAll[T any](all []T, settle time.Duration, write func(T) (again time.Duration, err error)) (ctrl.Result, error) {
+	var failed error
+	var result ctrl.Result
+	for _, one := range all {
+		again, err := write(one)
+		if apierrors.IsConflict(err) {
+			again, err = settle, nil
+		}
+		failed = errors.Join(failed, client.IgnoreNotFound(err))
+		if again > 0 && (result.RequeueAfter == 0 || again < result.RequeueAfter) {
+			result.RequeueAfter = again
+		}
 	}
-	if err := controlled.Complete(r); err != nil {
-		return fmt.Errorf("cannot make the controller %s: %w", name, err)
+	if failed != nil {
+		return ctrl.Result{}, failed
 	}
-	if err := mgr.Add(seen); err != nil {
-		return fmt.Errorf("cannot start the cache of the controller %s: %w", name, err)
-	}
-	return nil
+	return result, nil
 }
 
 // all is the one request: what one node lacks may concern everything.

@@ -114,15 +114,6 @@ func TestAtRestAQueueOfTheTeamsFileIsNotWritten(t *testing.T) {
 	}
 }
 
-func TestWhatOthersStoreInTheNamespaceIsForgotten(t *testing.T) {
-	for name, want := range map[string]bool{slackquota.DeclaredName: true, slackquota.DevicesName: true, "other": false} {
-		kept, err := slimConfigMap(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "n", ResourceVersion: "1"}, Data: map[string]string{"a": "b"}})
-		if c := kept.(*corev1.ConfigMap); err != nil || c.Name != name || c.ResourceVersion != "1" || (len(c.Data) > 0) != want {
-			t.Errorf("%s: %+v, %v", name, kept, err)
-		}
-	}
-}
-
 // declaring adds the ConfigMap of the chart to the cluster.
 func declaring(t *testing.T, c client.Client, name string) {
 	t.Helper()

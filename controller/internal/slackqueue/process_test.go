@@ -19,6 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"github.com/mlbatch/mlbatch/controller/internal/nodewatch"
 	"github.com/mlbatch/mlbatch/controller/internal/slackquota"
 	"github.com/mlbatch/mlbatch/test/fakeapiserver"
 	"github.com/mlbatch/mlbatch/test/patience"
@@ -81,7 +82,9 @@ func (a *api) start(settle time.Duration) (stop func()) {
 		}
 	}
 	s := Settings{Queues: []string{"slack-a", "slack-b", "absent"}, Namespace: "mlbatch-system"}
-	return a.Manage(a, ctrl.Options{Scheme: scheme}, func(mgr ctrl.Manager) error { return setup(mgr, s, settle) })
+	return a.Manage(a, ctrl.Options{Scheme: scheme}, func(mgr ctrl.Manager) error {
+		return setup(mgr, nodewatch.New(mgr, s.Rules, s.Namespace), s, settle)
+	})
 }
 
 // lends waits for a limit; "" is none.
@@ -236,7 +239,7 @@ func TestTheControllerRunsWithoutKueue(t *testing.T) {
 }
 
 func TestWithoutSlackQueuesNothingIsWatched(t *testing.T) {
-	if err := Setup(nil, Settings{}); err != nil {
+	if err := Setup(nil, nil, Settings{}); err != nil {
 		t.Error(err)
 	}
 }

@@ -70,27 +70,13 @@ func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if declared == nil {
 		return ctrl.Result{}, errors.Join(failed, err)
 	}
-	look, unkept := r.keepAll(ctx, declared, again, missing)
+	result, unkept := nodewatch.WriteAll(r.Queues, r.settle, func(name string) (time.Duration, error) {
+		return r.keep(ctx, name, declared, again, missing)
+	})
 	if failed = errors.Join(failed, err, unkept); failed != nil {
 		return ctrl.Result{}, failed
 	}
-	return ctrl.Result{RequeueAfter: look}, nil
-}
-
-// keepAll writes every queue, and returns when to look again; zero if only a change is a reason.
-func (r *reconciler) keepAll(ctx context.Context, declared slackquota.Declarations, again time.Duration, missing slackquota.Missing) (look time.Duration, failed error) {
-	for _, name := range r.Queues {
-		stays, err := r.keep(ctx, name, declared, again, missing)
-		switch {
-		case apierrors.IsConflict(err):
-			look = r.settle // the cache ignores changes that do not matter
-		case err != nil:
-			failed = errors.Join(failed, err)
-		case stays && look == 0:
-			look = again
-		}
-	}
-	return look, failed
+	return result, nil
 }
 
 // tell reports what the caches have: a limit that is written now is reported as soon as it arrives.
@@ -124,33 +110,29 @@ func (r *reconciler) declared(ctx context.Context) (all slackquota.Declarations,
 	return all, again, err
 }
 
-// keep writes one queue, if anything changes. It stays for a while if it would be removed.
-func (r *reconciler) keep(ctx context.Context, name string, declared slackquota.Declarations, while time.Duration, missing slackquota.Missing) (stays bool, err error) {
+// keep writes one queue, if anything changes. One that would be removed stays for a while, and is looked at again then.
+func (r *reconciler) keep(ctx context.Context, name string, declared slackquota.Declarations, while time.Duration, missing slackquota.Missing) (again time.Duration, err error) {
 	q := &kueue.ClusterQueue{}
 	err = r.cached.Get(ctx, client.ObjectKey{Name: name}, q)
 	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("cannot read ClusterQueue %s: %w", name, err)
+		return 0, fmt.Errorf("cannot read ClusterQueue %s: %w", name, err)
 	}
 	if err != nil {
 		q = nil
 	}
 	step := slackquota.Keep(name, q, declared, missing)
 	if step.Verb == slackquota.Leave {
-		return false, nil
+		return 0, nil
 	}
 	if step.Verb == slackquota.Remove && while > 0 {
 		log.FromContext(ctx).Info("the ConfigMap of slack queues is gone: the queue goes, too, if it does not come back", "queue", name, "after", while)
-		return true, nil
+		return while, nil
 	}
-	err = r.write(ctx, name, q, step)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return false, client.IgnoreNotFound(err)
-	}
-	if err != nil {
-		return false, fmt.Errorf("cannot %s ClusterQueue %s: %w", verbs[step.Verb], name, err)
+	if err = r.write(ctx, name, q, step); err != nil {
+		return 0, fmt.Errorf("cannot %s ClusterQueue %s: %w", verbs[step.Verb], name, err)
 	}
 	log.FromContext(ctx).Info(verbs[step.Verb], "queue", name, "why", step.Why)
-	return false, nil
+	return 0, nil
 }
 
 var verbs = map[slackquota.Verb]string{slackquota.Make: "make", slackquota.Patch: "write the lending limits of", slackquota.Remove: "remove"}

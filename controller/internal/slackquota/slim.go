@@ -12,6 +12,23 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 )
 
+// Slim reduces nodes, queues and ConfigMaps to what is read, and drops of all else who wrote which field.
+func Slim(rules nodehealth.Rules) func(object any) (any, error) {
+	return func(object any) (any, error) {
+		switch o := object.(type) {
+		case *corev1.Node:
+			return SlimNode(rules, o), nil
+		case *kueue.ClusterQueue:
+			return SlimQueue(o), nil
+		case *corev1.ConfigMap:
+			return slimConfigMap(o), nil
+		case metav1.Object:
+			o.SetManagedFields(nil)
+		}
+		return object, nil
+	}
+}
+
 // SlimNode is a node reduced to what is read. A heartbeat changes nothing of it.
 func SlimNode(rules nodehealth.Rules, node *corev1.Node) *corev1.Node {
 	slim := &corev1.Node{}
@@ -39,6 +56,16 @@ func SlimQueue(q *kueue.ClusterQueue) *kueue.ClusterQueue {
 		if wroteQuotas(f) {
 			slim.ManagedFields = []metav1.ManagedFieldsEntry{f}
 		}
+	}
+	return slim
+}
+
+// slimConfigMap forgets what others store in the namespace.
+func slimConfigMap(c *corev1.ConfigMap) *corev1.ConfigMap {
+	slim := &corev1.ConfigMap{}
+	slim.Namespace, slim.Name, slim.ResourceVersion = c.Namespace, c.Name, c.ResourceVersion
+	if c.Name == DevicesName || c.Name == DeclaredName {
+		slim.Data = c.Data
 	}
 	return slim
 }
