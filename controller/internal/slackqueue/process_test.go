@@ -131,13 +131,17 @@ func (a *api) remembered(nodes int) {
 // mustHaveSent checks all requests since the last call, but those for watches.
 func (a *api) mustHaveSent(want ...string) {
 	a.Helper()
+	if sent := a.sent(); !slices.Equal(sent, want) {
+		a.Errorf("the requests are %q, want %q", sent, want)
+	}
+}
+
+func (a *api) sent() []string {
 	sent := slices.DeleteFunc(a.Requests(), func(request string) bool {
 		return strings.HasPrefix(request, "GET ") || strings.HasSuffix(request, "reviews")
 	})
 	slices.Sort(sent)
-	if !slices.Equal(sent, want) {
-		a.Errorf("the requests are %q, want %q", sent, want)
-	}
+	return sent
 }
 
 const (
@@ -214,7 +218,10 @@ func TestALimitIsExactAfterARestart(t *testing.T) {
 	a.start(time.Millisecond)
 	a.patch("nodes", "b1", `{"spec": {"unschedulable": true}}`)
 	a.lends("slack-b", "72")
-	a.mustHaveSent(ofB)
+	// A write from a cache that lags is refused, and made again.
+	if sent := a.sent(); !slices.Equal(slices.Compact(sent), []string{ofB}) {
+		t.Errorf("the requests are %q", sent)
+	}
 }
 
 // Whoever applies the queue again sets the own limit.
