@@ -38,9 +38,11 @@ func TestNoExpressionIsExpensive(t *testing.T) {
 			resource := request{object: of(true)}.resourceOf(t)
 			for _, name := range judging(all, resource, admissionregistration.OperationType(r.operation)) {
 				judged[name] = true
-				for expression, cost := range costs(t, expressions[name], r) {
-					if cost%question > ceiling {
-						t.Errorf("%s of %s costs %d with many %s (%s)", expression, name, cost, what, r.operation)
+				for _, controller := range []bool{false, true} {
+					for expression, cost := range costs(t, expressions[name], r, controller) {
+						if cost%question > ceiling {
+							t.Errorf("%s of %s costs %d with many %s (%s, by a controller: %t)", expression, name, cost, what, r.operation, controller)
+						}
 					}
 				}
 			}
@@ -81,9 +83,14 @@ func merged(all ...map[string]func(bool) string) map[string]func(bool) string {
 	return found
 }
 
-// asked are the requests with an object.
+// asked are the requests with an object, stored, new or both.
 func asked(object *unstructured.Unstructured) []sent {
-	return []sent{{admission.Create, object, nil}, {admission.Update, object, object}, {admission.Delete, nil, object}}
+	few := object.DeepCopy()
+	few.Object["spec"] = map[string]any{"suspend": true}
+	return []sent{
+		{admission.Create, object, nil}, {admission.Update, object, object}, {admission.Update, few, object}, {admission.Update, object, few},
+		{admission.Delete, nil, object},
+	}
 }
 
 type sent struct {
@@ -92,7 +99,7 @@ type sent struct {
 }
 
 // costs are what expressions cost for a request: the match conditions, and all others only if they are true.
-func costs(t *testing.T, all map[string]cel.ConditionEvaluator, r sent) map[string]int64 {
+func costs(t *testing.T, all map[string]cel.ConditionEvaluator, r sent, controller bool) map[string]int64 {
 	t.Helper()
 	of := request{operation: r.operation, annotations: map[string]string{"mlbatch-priorities": "low-priority", "mlbatch-tolerations": "nvidia.com/gpu"}}
 	of.labels = map[string]string{"pod-security.kubernetes.io/enforce": "baseline", "mlbatch-pod-security": "baseline"}
@@ -100,7 +107,7 @@ func costs(t *testing.T, all map[string]cel.ConditionEvaluator, r sent) map[stri
 	asked := cel.CreateAdmissionRequest(attributes, metav1.GroupVersionResource(attributes.GetResource()), metav1.GroupVersionKind(attributes.GetKind()))
 	found, matches := map[string]int64{}, true
 	evaluate := func(name string) {
-		results, left, err := all[name].ForInput(t.Context(), attributes, asked, cel.OptionalVariableBindings{Authorizer: rights(false)}, namespace, celconfig.RuntimeCELCostBudget)
+		results, left, err := all[name].ForInput(t.Context(), attributes, asked, cel.OptionalVariableBindings{Authorizer: rights(controller)}, namespace, celconfig.RuntimeCELCostBudget)
 		if found[name] = celconfig.RuntimeCELCostBudget - left; err != nil {
 			found[name] = celconfig.RuntimeCELCostBudget
 		}

@@ -62,11 +62,11 @@ s.?submitterPodTemplate].map(t, t.orValue({})), s.?replicatedJobs.orValue([]).ma
 {{- end }}
 
 {{/*
-True for what is judged in little time: at most 64 groups, 500 containers and volumes, 500 tolerations, and 4,000 entries of what policies look at. Nobody looks into
-lists that are too long. The policy mlbatch-size refuses all else, so the others do not judge it.
+True for what is judged in little time: at most 64 groups, 500 containers and volumes, 500 tolerations, and 4,000 entries of what policies look at, in the object and in
+the stored one. Nobody looks into lists that are too long. The policy mlbatch-size refuses all else, so the others do not judge it.
 */}}
 {{- define "mlbatch.isSmall" -}}
-[dyn(object)].all(o, [o.?spec.orValue({})].all(s, ([s.?replicatedJobs, s.?workerGroupSpecs, s.?rayClusterSpec.workerGroupSpecs,
+[object, oldObject].filter(o, o != null).map(o, dyn(o)).all(o, [o.?spec.orValue({})].all(s, ([s.?replicatedJobs, s.?workerGroupSpecs, s.?rayClusterSpec.workerGroupSpecs,
 s.?rayClusterConfig.workerGroupSpecs].map(l, l.orValue([])) + {{ include "mlbatch.roles" . }}).map(l, l.size()).sum() <= 64 &&
 [({{ include "mlbatch.lists" . }} + [[o]]).map(l, l.map(t, [t.?metadata.orValue({}), t.?spec.orValue({})]))].all(ts,
 ts.map(l, l.map(t, [t[1].?containers, t[1].?initContainers, t[1].?ephemeralContainers, t[1].?volumes].map(e, e.orValue([]).size()).sum()).sum()).sum() <= 500 &&
@@ -78,12 +78,12 @@ t[1].?volumes.orValue([]).map(v, v.?downwardAPI.items.orValue([]).size() + v.?pr
 ts.map(l, l.map(t, t[1].?volumes.orValue([]).map(v, v.?projected.sources.orValue([]).map(f, f.?downwardAPI.items.orValue([]).size()).sum()).sum()).sum()).sum() <= 4000)))
 {{- end }}
 
-{{/* The match condition of policies that look into what mlbatch-size judges. What controllers create has got quota: it is always judged. */}}
+{{/* The match condition of policies that look into what mlbatch-size judges. */}}
 {{- define "mlbatch.onlySmall" }}
 {{- if .Values.policies.size.enabled }}
 - name: small
   expression: >-
-    request.?subResource.orValue('') == 'status' || {{ include "mlbatch.isSmall" . | replace "\n" " " }} || {{ include "mlbatch.isController" . }}
+    request.?subResource.orValue('') == 'status' || {{ include "mlbatch.isSmall" . | replace "\n" " " }}
 {{- end }}
 {{- end }}
 
