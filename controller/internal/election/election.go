@@ -6,6 +6,7 @@ package election
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -82,10 +83,22 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	return l.write(ctx, record, l.Interface.Update)
 }
 
+// mayGiveBack also ends all writes: whatever the answer is, another may have the Lease. A leader that could not
+// renew its Lease for long may have requests under way, which end with the Lease and not before.
+func (l *Lock) mayGiveBack() error {
+	renewed := l.renewed.Swap(&time.Time{})
+	if renewed == nil || elapsed(*renewed, l.now()) < RenewDeadline(l.duration) {
+		return nil
+	}
+	return errors.New("the Lease is not given back, because requests may be under way: it runs out")
+}
+
 func (l *Lock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, write func(context.Context, resourcelock.LeaderElectionRecord) error) error {
 	sent := l.now()
 	if record.HolderIdentity == "" {
-		l.renewed.Store(&time.Time{}) // whatever the answer is, another may have it
+		if err := l.mayGiveBack(); err != nil {
+			return err
+		}
 	}
 	err := write(ctx, record)
 	if err == nil && record.HolderIdentity != "" {

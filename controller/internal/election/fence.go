@@ -3,7 +3,9 @@
 package election
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -19,8 +21,9 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip is f.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// fence lets no write pass that the leader sends when its Lease has run out, and has the API server
-// give up creations when it will have. Replicas that never led may write: they review rights.
+// fence lets no write pass that the leader sends when its Lease has run out. What it sends before ends with the Lease:
+// a connection that takes long to make sends nothing later, and the API server gives up when a webhook takes long.
+// Replicas that never led may write: they review rights.
 func (l *Lock) fence(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		renewed := l.renewed.Load()
@@ -31,14 +34,35 @@ func (l *Lock) fence(next http.RoundTripper) http.RoundTripper {
 		if left <= 0 {
 			return nil, fmt.Errorf("did not send %s %s: the Lease of this controller has run out, and another one may lead", r.Method, r.URL.Path)
 		}
-		if r.Method == http.MethodPost {
-			r = r.Clone(r.Context())
-			query := r.URL.Query()
-			query.Set("timeout", strconv.Itoa(max(1, int(left.Seconds())))+"s")
-			r.URL.RawQuery = query.Encode()
+		ctx, cancel := context.WithTimeout(r.Context(), left)
+		answer, err := next.RoundTrip(bounded(r.Clone(ctx), left))
+		if err != nil {
+			cancel()
+			return nil, err
 		}
-		return next.RoundTrip(r)
+		answer.Body = &body{answer.Body, cancel}
+		return answer, nil
 	})
+}
+
+// bounded asks the API server to give up in time. It counts whole seconds.
+func bounded(r *http.Request, left time.Duration) *http.Request {
+	query := r.URL.Query()
+	query.Set("timeout", strconv.Itoa(max(1, int(left.Seconds())))+"s")
+	r.URL.RawQuery = query.Encode()
+	return r
+}
+
+// body is what is left to read of an answer, until which its request has to last.
+type body struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+// Close ends the request.
+func (b *body) Close() error {
+	defer b.cancel()
+	return b.ReadCloser.Close()
 }
 
 // elapsed is by the clock that says more: the monotonic one stands still while a machine is suspended,

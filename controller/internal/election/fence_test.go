@@ -4,6 +4,7 @@ package election
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -49,10 +50,23 @@ func TestALeaderWritesUntilItsLeaseRunsOut(t *testing.T) {
 		{14*time.Second + 900*time.Millisecond, "POST " + components + "?timeout=1s"},
 	} {
 		p.clock = start.Add(paused.pause)
-		if err := p.send(http.MethodPost, components); err != nil {
-			t.Errorf("after %s: %v", paused.pause, err)
+		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+			if err := p.send(method, components); err != nil {
+				t.Errorf("after %s: %v", paused.pause, err)
+			}
+			p.received(t, method+strings.TrimPrefix(paused.sent, http.MethodPost))
 		}
-		p.received(t, paused.sent)
+	}
+}
+
+// The connection took long to make, or the API server to answer.
+func TestARequestEndsWithTheLease(t *testing.T) {
+	p := replica(t)
+	p.renew(t)
+	p.clock = start.Add(15*time.Second - time.Millisecond)
+	p.hangs = true
+	if err := p.send(http.MethodPost, components); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("it ended with %v", err)
 	}
 }
 
@@ -92,6 +106,21 @@ func TestALeaderThatGaveItsLeaseBackWritesNothing(t *testing.T) {
 	}
 }
 
+// Requests of a leader that could not renew its Lease may be under way. Each ends with the Lease.
+func TestAnOldLeaseIsNotGivenBack(t *testing.T) {
+	p := replica(t)
+	p.renew(t)
+	p.received(t, "POST /apis/coordination.k8s.io/v1/namespaces/mlbatch-system/leases?timeout=5s")
+	p.clock = start.Add(RenewDeadline(15 * time.Second))
+	if err := p.lock.Update(t.Context(), resourcelock.LeaderElectionRecord{}); err == nil {
+		t.Error("another replica may lead before these have ended")
+	}
+	if err := p.send(http.MethodPost, components); err == nil {
+		t.Error("it still writes")
+	}
+	p.received(t)
+}
+
 // A Lease that could not be renewed is as old as before.
 func TestARenewalThatFailsDoesNotCount(t *testing.T) {
 	p := replica(t)
@@ -127,6 +156,7 @@ type paused struct {
 	server string
 	clock  time.Time
 	fails  bool
+	hangs  bool
 
 	mu       sync.Mutex
 	requests []string
@@ -139,6 +169,9 @@ func replica(t *testing.T) *paused {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.requests = append(p.requests, r.Method+" "+r.URL.String())
+		if p.hangs {
+			<-r.Context().Done()
+		}
 		if p.fails {
 			w.WriteHeader(http.StatusInternalServerError)
 			return
