@@ -47,7 +47,8 @@ func newTally(out io.Writer) tally {
 	}
 }
 
-func (t *tally) add(m audit.Moment) {
+// add counts a moment, in which the excesses of some holders are excused.
+func (t *tally) add(m audit.Moment, excused map[audit.Holder]bool) {
 	t.moments++
 	for i := range m.Pods {
 		if p := &m.Pods[i]; quota.UsesNode(p) {
@@ -56,6 +57,9 @@ func (t *tally) add(m audit.Moment) {
 	}
 	t.weigh(m)
 	for _, e := range m.Excesses() {
+		if e.Excuse == "" && excused[e.Holder] {
+			e.Excuse = LeftBehind
+		}
 		planted := e.Holder.NamespacedName
 		if whole := (types.NamespacedName{Namespace: planted.Namespace}); t.isExpected(whole) {
 			planted = whole
@@ -114,9 +118,9 @@ func (t *tally) close() error {
 	for _, s := range t.found {
 		by[s.Excuse] = append(by[s.Excuse], fmt.Sprintf("%s (at %d moments, first seen at revision %s)", s.Amounts, s.moments, s.first))
 	}
-	fmt.Fprintf(t.out, "-- quota: %d moments, %d pods of %d AppWrappers; at most %s; violations: %d, excused: %d (%s), %d (%s); planted: %d\n",
+	fmt.Fprintf(t.out, "-- quota: %d moments, %d pods of %d AppWrappers; at most %s; violations: %d, excused: %d (%s), %d (%s), %d (%s); planted: %d\n",
 		t.moments, len(t.pods), len(t.holders), strings.Join(peaks, ", "),
-		len(by[""]), len(by[audit.Replaced]), audit.Replaced, len(by[audit.Deactivated]), audit.Deactivated, len(t.expected))
+		len(by[""]), len(by[audit.Replaced]), audit.Replaced, len(by[audit.Deactivated]), audit.Deactivated, len(by[LeftBehind]), LeftBehind, len(t.expected))
 	if violations := by[""]; len(violations) > 0 {
 		return fmt.Errorf("pods used more than Kueue had admitted, see what was printed at that time: %s, and %d more", violations[0], len(violations)-1)
 	}

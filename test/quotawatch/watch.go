@@ -132,8 +132,11 @@ func (w *Watch) miss(err error) {
 // look checks one revision.
 func (w *Watch) look(ctx context.Context, at string) {
 	m, err := w.readRevision(ctx, at)
+	var excused map[audit.Holder]bool
 	if err == nil && len(m.Unexcused()) > 0 {
-		err = w.confirm(ctx, m)
+		if err = w.confirm(ctx, m); err == nil {
+			excused, err = w.excuse(ctx, m)
+		}
 	}
 	if err != nil {
 		w.miss(err)
@@ -141,7 +144,7 @@ func (w *Watch) look(ctx context.Context, at string) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.tally.add(m)
+	w.tally.add(m, excused)
 }
 
 // confirm reads a moment with a violation again. A server that returns two different answers
@@ -176,13 +179,14 @@ var ofAppWrappers = client.HasLabels{workload.AppWrapperLabel}
 // read returns pods and Workloads at a revision of etcd, which counts every change of every
 // kind.
 func read(ctx context.Context, api client.Client, at string) (audit.Moment, error) {
-	// A new value for each list, because the client modifies it.
-	then := func() *client.ListOptions {
-		return &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: at, ResourceVersionMatch: metav1.ResourceVersionMatchExact}}
-	}
 	pods, workloads := &corev1.PodList{}, &kueue.WorkloadList{}
-	err := errors.Join(api.List(ctx, pods, ofAppWrappers, then()), api.List(ctx, workloads, then()))
+	err := errors.Join(api.List(ctx, pods, ofAppWrappers, exactly(at)), api.List(ctx, workloads, exactly(at)))
 	return audit.Moment{Revision: at, Pods: pods.Items, Workloads: workloads.Items}, err
+}
+
+// exactly is a new value for each list, because the client modifies it.
+func exactly(at string) *client.ListOptions {
+	return &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: at, ResourceVersionMatch: metav1.ResourceVersionMatchExact}}
 }
 
 // revision returns the current one.

@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -32,6 +33,7 @@ type history struct {
 	moments []audit.Moment // the n-th is that of revision n, starting with 1
 	refuse  []error        // the answers to the next requests
 	lies    int            // how many answers omit the Workloads
+	owners  map[int][]metav1.PartialObjectMetadata
 	pods    *watch.FakeWatcher
 	quota   *watch.FakeWatcher
 }
@@ -112,6 +114,8 @@ func (h *history) List(_ context.Context, list client.ObjectList, options ...cli
 	switch list := list.(type) {
 	case *corev1.PodList:
 		list.Items = slices.DeleteFunc(slices.Clone(h.moments[at-1].Pods), func(p corev1.Pod) bool { return !selector.Matches(labels.Set(p.Labels)) })
+	case *metav1.PartialObjectMetadataList:
+		list.Items = h.owners[at]
 	case *kueue.WorkloadList:
 		if h.lies > 0 && len(h.moments[at-1].Pods) > 0 {
 			h.lies--
@@ -157,7 +161,8 @@ func TestAJobThatKeepsToItsQuotaIsCounted(t *testing.T) {
 		t.Error(err)
 	}
 	const want = "-- quota: 6 moments, 2 pods of 1 AppWrappers; at most nvidia.com/gpu 2 of 2; violations: 0, " +
-		"excused: 0 (a pod ends beside the one that replaces it), 0 (the Workload was deactivated); planted: 0\n"
+		"excused: 0 (a pod ends beside the one that replaces it), 0 (the Workload was deactivated), " +
+		"0 (the owner of the pod was gone already, and the garbage collector deletes the pod); planted: 0\n"
 	if out.String() != want {
 		t.Errorf("got %s", out)
 	}
@@ -248,6 +253,31 @@ func TestAnExcuseIsPrintedAndCounted(t *testing.T) {
 	for _, want := range []string{"which is excused: a pod ends beside the one that replaces it\n", "excused: 1 ("} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing: %s", want, out)
+		}
+	}
+}
+
+// Kubernetes' controllers may create a pod of an owner that they do not know to be gone. What has an owner was left
+// too early by somebody who could have waited.
+func TestAPodWithoutItsOwnerIsExcusedForAWhile(t *testing.T) {
+	owner := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: metav1.GetControllerOf(new(given.Pod("a"))).UID}}
+	for name, c := range map[string]struct {
+		age     time.Duration
+		owners  map[int][]metav1.PartialObjectMetadata
+		excused bool
+	}{
+		"gone":                 {0, map[int][]metav1.PartialObjectMetadata{1: {owner}, 3: {owner}}, true},
+		"there":                {0, map[int][]metav1.PartialObjectMetadata{2: {owner}}, false},
+		"gone for a long time": {24 * time.Hour, nil, false},
+	} {
+		h := newHistory()
+		h.owners = c.owners
+		w, out := start(t, h)
+		pod := given.Pod("a")
+		pod.CreationTimestamp = metav1.NewTime(time.Now().Add(-c.age))
+		h.happen(pods(audit.Moment{Pods: []corev1.Pod{pod}}), pods(nothing))
+		if err := h.end(t, w); (err == nil) != c.excused || strings.Contains(out.String(), "excused: "+string(LeftBehind)) != c.excused {
+			t.Errorf("its owner is %s: %v, %s", name, err, out)
 		}
 	}
 }
