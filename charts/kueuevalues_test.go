@@ -11,13 +11,16 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
 	kueueconfig "sigs.k8s.io/kueue/apis/config/v1beta2"
+	_ "sigs.k8s.io/kueue/pkg/features" // registers them
 	"sigs.k8s.io/yaml"
 )
 
 // kueueTable is files/kueue.yaml: what becomes of each value of Kueue. A row is a text, or a judgement.
 type kueueTable struct {
-	Values, Configuration map[string]any
+	Values, Configuration, FeatureGates map[string]any
 }
 
 func tableOfKueue(t *testing.T) (table kueueTable) {
@@ -40,7 +43,7 @@ func schemaLeaves(schema map[string]any, at string, found func(string)) {
 	}
 }
 
-// fieldLeaves are the fields of a type by their names in YAML. Items of lists are the author's own.
+// fieldLeaves are the fields of a type by their names in YAML, and those of the items of its lists.
 func fieldLeaves(of reflect.Type, at string, found func(string)) {
 	for i := range of.NumField() {
 		field := of.Field(i)
@@ -49,7 +52,10 @@ func fieldLeaves(of reflect.Type, at string, found func(string)) {
 		if kind.Kind() == reflect.Pointer {
 			kind = kind.Elem()
 		}
-		section := kind.Kind() == reflect.Struct && (kind.PkgPath() == of.PkgPath() || strings.Contains(kind.PkgPath(), "component-base/config"))
+		if items := kind; items.Kind() == reflect.Slice && isSection(items.Elem(), of) {
+			fieldLeaves(items.Elem(), at+name+"[].", found)
+		}
+		section := isSection(kind, of)
 		switch {
 		case name == "" && section:
 			fieldLeaves(kind, at, found)
@@ -58,6 +64,21 @@ func fieldLeaves(of reflect.Type, at string, found func(string)) {
 			fieldLeaves(kind, at+name+".", found)
 		default:
 			found(at + name)
+		}
+	}
+}
+
+// isSection reports whether a type is a part of the configuration that of is from.
+func isSection(kind, of reflect.Type) bool {
+	return kind.Kind() == reflect.Struct && (kind.PkgPath() == of.PkgPath() || strings.Contains(kind.PkgPath(), "component-base/config"))
+}
+
+// kueueGates are the feature gates that Kueue has. Those of Kubernetes, which are registered beside them, are of
+// versions from 1 on.
+func kueueGates(found func(string)) {
+	for name, specs := range utilfeature.DefaultMutableFeatureGate.GetAllVersioned() {
+		if specs[0].Version.Major() == 0 {
+			found(string(name))
 		}
 	}
 }
@@ -87,6 +108,7 @@ func TestEveryValueOfKueueIsJudged(t *testing.T) {
 		}
 	}
 	judge(table.Values, func(found func(string)) { schemaLeaves(schema, "", found) })
+	judge(table.FeatureGates, kueueGates)
 	judge(table.Configuration, func(found func(string)) { fieldLeaves(reflect.TypeFor[kueueconfig.Configuration](), "", found) })
 }
 
@@ -96,14 +118,16 @@ nameOverride: queues
 certManager: {issuerRef: {name: mine}}
 enableVisibilityAuthReaderRoleBinding: false
 enableKueueViz: true
-metricsService: {labels: {a: b}}
+metricsService: {labels: {a: b}, ports: [{name: metrics, port: 8443, targetPort: 8443}]}
+webhookService: {ports: [{port: 9443, targetPort: 9443}]}
 serviceAccount: {create: true, name: mine}
 managerConfig:
   configuration:
     namespace: other
     webhook: {port: 10443, host: 127.0.0.1, certDir: /certificates}
     leaderElection: {resourceLock: endpoints, resourceNamespace: other}
-    metrics: {bindAddress: ":9090", enableClusterQueueResources: false}
+    metrics: {bindAddress: ":9090", enableClusterQueueResources: false, customLabels: [{name: team}]}
+    fairSharing: {preemptionStrategies: [LessThanOrEqualToFinalShare, LessThanInitialShare]}
     health: {healthProbeBindAddress: ":9091", readinessEndpointName: ready, livenessEndpointName: alive}
     internalCertManagement: {enable: false}
     admissionFairSharing: {usageHalfLifeTime: 1h}
@@ -120,14 +144,18 @@ func TestValuesThatKueueCannotHaveAreRefusedOrNoted(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(wrongForKueue), &wrong); err != nil {
 		t.Fatal(err)
 	}
+	wrong["controllerManager"] = map[string]any{"featureGates": otherGates(tableOfKueue(t), "refuse")}
 	_, refused := render(t, "mlbatch", map[string]any{"kueue": wrong})
 	if refused == nil {
 		t.Fatal("nothing is refused")
 	}
 	table := tableOfKueue(t)
-	harmless := map[string]any{"kueue": onlyNoted(wrong)}
+	harmless := map[string]any{"kueue": onlyNoted(table, wrong)}
 	notes := must(render(t, "mlbatch", harmless))(t).Info.Notes
-	for part, rows := range map[string]map[string]any{"kueue.%": table.Values, "% in kueue.managerConfig.configuration": table.Configuration} {
+	for part, rows := range map[string]map[string]any{
+		"kueue.%": table.Values, "% in kueue.managerConfig.configuration": table.Configuration,
+		"% in kueue.controllerManager.featureGates": table.FeatureGates,
+	} {
 		for name, row := range rows {
 			judgement, is := row.(map[string]any)
 			if !is {
@@ -150,26 +178,54 @@ func TestValuesThatKueueCannotHaveAreRefusedOrNoted(t *testing.T) {
 	}
 }
 
+// otherGates sets the feature gates with a verdict to what they are not by default, besides the platform's own.
+func otherGates(table kueueTable, verdict string) []any {
+	gates := []any{gate("DisableWaitForPodsReady", true), gate("FinishOrphanedWorkloads", false)}
+	for name, row := range table.FeatureGates {
+		if judgement, _ := row.(map[string]any); judgement[verdict] != nil {
+			ours := utilfeature.DefaultFeatureGate.Enabled(featuregate.Feature(name)) || name == "PrioritizePreemptorWorkloads"
+			gates = append(gates, gate(name, !ours))
+		}
+	}
+	return gates
+}
+
+func gate(name string, enabled any) map[string]any {
+	return map[string]any{"name": name, "enabled": enabled}
+}
+
 // onlyNoted leaves of wrong values those that are noted.
-func onlyNoted(wrong map[string]any) map[string]any {
+func onlyNoted(table kueueTable, wrong map[string]any) map[string]any {
 	configuration := wrong["managerConfig"].(map[string]any)["configuration"].(map[string]any)
 	resources := maps.Clone(configuration["resources"].(map[string]any))
 	delete(resources, "quotaCheckStrategy")
 	noted := map[string]any{"metrics": map[string]any{"enableClusterQueueResources": false}, "resources": resources}
-	for _, name := range []string{"admissionFairSharing", "objectRetentionPolicies"} {
+	for _, name := range []string{"admissionFairSharing", "objectRetentionPolicies", "fairSharing"} {
 		noted[name] = configuration[name]
 	}
 	return map[string]any{
 		"enableVisibilityAuthReaderRoleBinding": false, "enableKueueViz": true,
-		"managerConfig": map[string]any{"configuration": noted},
+		"controllerManager": map[string]any{"featureGates": otherGates(table, "note")},
+		"managerConfig":     map[string]any{"configuration": noted},
 	}
 }
 
 // What goes together is not refused.
 func TestValuesOfKueueThatFitEachOther(t *testing.T) {
+	const ours = "{name: DisableWaitForPodsReady, enabled: true}, {name: FinishOrphanedWorkloads, enabled: false}"
+	noTopologies := "{name: TopologyAwareScheduling, enabled: false}"
+	kueueGates(func(name string) {
+		if strings.HasPrefix(name, "TAS") && utilfeature.DefaultFeatureGate.Enabled(featuregate.Feature(name)) {
+			noTopologies += ", {name: " + name + ", enabled: false}"
+		}
+	})
 	rows := map[string]string{
 		"cert-manager with an issuer of one's own": `{enableCertManager: true, certManager: {issuerRef: {name: mine, kind: ClusterIssuer}}}`,
 		"a webhook on another port":                `{webhookService: {ports: [{port: 443, protocol: TCP, targetPort: 10443}]}, managerConfig: {configuration: {webhook: {port: 10443}}}}`,
+		"labels of metrics, and their gate":        `{controllerManager: {featureGates: [` + ours + `, {name: CustomMetricLabels, enabled: true}]}, managerConfig: {configuration: {metrics: {customLabels: [{name: team}]}}}}`,
+		"gates that go together":                   `{controllerManager: {featureGates: [` + ours + `, ` + noTopologies + `]}}`,
+		"a gate of another version of Kueue":       `{controllerManager: {manager: {image: {tag: v0.20.0}}, featureGates: [` + ours + `, {name: OfTheFuture, enabled: true}]}}`,
+		"metrics on another port":                  `{metricsService: {ports: [{name: https, port: 443, targetPort: 9443}]}, managerConfig: {configuration: {metrics: {bindAddress: ":9443"}}}}`,
 		"no metrics":                               `{managerConfig: {configuration: {metrics: {bindAddress: "0"}}}}`,
 		"what is the default":                      `{nameOverride: "", managerConfig: {configuration: {namespace: ` + namespace + `, visibilityServer: {bindPort: 8082}, leaderElection: {resourceNamespace: ` + namespace + `}}}}`,
 	}
@@ -181,6 +237,26 @@ func TestValuesOfKueueThatFitEachOther(t *testing.T) {
 			}
 			if _, err := render(t, "mlbatch", map[string]any{"kueue": in}); err != nil {
 				t.Error(err)
+			}
+		})
+	}
+}
+
+// Kueue's chart hands on what feature gates are called and set to, and Kueue ends at once if it cannot read them.
+func TestFeatureGatesWithWhichKueueWouldNotStart(t *testing.T) {
+	for want, wrong := range map[string]map[string]any{
+		"must have enabled, with true or false":    gate("ReclaimablePods", "true"),
+		"has no feature gate ReclaimPods":          gate("ReclaimPods", true),
+		"HierarchicalCohorts in kueue.controller":  gate("HierarchicalCohorts", false),
+		"set UnadmittedWorkloadsObservability to":  gate("UnadmittedWorkloadsExplicitStatus", true),
+		"TASReplaceNodeOnPodTermination to false,": gate("TASFailedNodeReplacement", false),
+		"TASHandleOverlappingFlavors to false, to": gate("TopologyAwareScheduling", false),
+	} {
+		t.Run(want, func(t *testing.T) {
+			gates := []any{gate("DisableWaitForPodsReady", true), gate("FinishOrphanedWorkloads", false), wrong}
+			_, err := render(t, "mlbatch", map[string]any{"kueue": map[string]any{"controllerManager": map[string]any{"featureGates": gates}}})
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("it is refused with %v", err)
 			}
 		})
 	}

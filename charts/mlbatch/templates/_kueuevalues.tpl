@@ -6,8 +6,9 @@ value that is empty is not set.
 {{- $root := index . 0 }}
 {{- $verdict := index . 1 }}
 {{- $configuration := include "platform.kueueConfiguration" $root.Values.kueue.managerConfig | fromYaml }}
-{{- $in := dict "values" $root.Values.kueue "configuration" $configuration }}
-{{- $at := dict "values" "kueue.%s %s" "configuration" "%s in kueue.managerConfig.configuration %s" }}
+{{- $gates := include "mlbatch.kueueGates" $root | fromJson }}
+{{- $in := dict "values" $root.Values.kueue "configuration" $configuration "featureGates" $gates }}
+{{- $at := dict "values" "kueue.%s %s" "configuration" "%s in kueue.managerConfig.configuration %s" "featureGates" "%s in kueue.controllerManager.featureGates %s" }}
 {{- range $part, $rows := $root.Files.Get "files/kueue.yaml" | fromYaml }}
 {{- range $name, $row := $rows }}
 {{- if kindIs "map" $row }}
