@@ -101,7 +101,7 @@ func (w *world) compare(c corpus.Case, attempt int) *result {
 func (w *world) open(namespace string) *transcript.Transcript {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.records[namespace] = transcript.New(time.Now())
+	w.records[namespace] = transcript.New(time.Now(), patience.For(transcript.Race))
 	return w.records[namespace]
 }
 

@@ -91,7 +91,9 @@ func (w *world) runAll(cases []corpus.Case, attempt int) []*result {
 		time.Sleep(apart)
 		all.Go(func() {
 			defer func() { <-free }()
+			began := time.Now()
 			results[i] = w.compare(c, attempt)
+			w.t.Logf("%s took %s: %s%s", c.Name, time.Since(began).Round(time.Second), results[i].Refusal, strings.Join(results[i].Differences, "; "))
 		})
 	}
 	all.Wait()

@@ -22,6 +22,7 @@ import (
 // Transcript is what was seen of one object, alone in its namespace.
 type Transcript struct {
 	began, last time.Time
+	race        time.Duration
 	lines       []string
 	pods        map[types.UID]*life
 	order       []*life // in which the pods were seen
@@ -50,9 +51,9 @@ type life struct {
 	shape         map[string]string
 }
 
-// New begins a transcript.
-func New(at time.Time) *Transcript {
-	return &Transcript{began: at, last: at, pods: map[types.UID]*life{}}
+// New begins a transcript. Within the time of a race of each other, two things may come in either order.
+func New(at time.Time, race time.Duration) *Transcript {
+	return &Transcript{began: at, last: at, race: race, pods: map[types.UID]*life{}}
 }
 
 // Pod takes note of a pod, after each of its changes and once it is gone.
@@ -108,13 +109,13 @@ func (t *Transcript) started(l *life, pod *corev1.Pod, at time.Time) {
 	}
 }
 
-// race is within what time of each other two things may come in either order.
-const race = 3 * time.Second
+// Race is the time of a race on a machine that does nothing else.
+const Race = 3 * time.Second
 
 // discount does not count the last start of a container if it was started again just now, when its pod or the object
 // ends: a moment earlier or later, it would have been another number.
 func (t *Transcript) discount(l *life, at time.Time) {
-	if l.restarts > 0 && at.Sub(l.started) < race {
+	if l.restarts > 0 && at.Sub(l.started) < t.race {
 		l.starts, l.uncounted, l.started = l.starts-1, l.uncounted+1, time.Time{}
 	}
 }

@@ -24,7 +24,10 @@ type run struct {
 	at time.Time
 }
 
-func newRun() *run { return &run{transcript.New(began), began} }
+// slowly begins a run on a machine with much to do.
+func slowly() *run { return &run{transcript.New(began, 2*transcript.Race), began} }
+
+func newRun() *run { return &run{transcript.New(began, transcript.Race), began} }
 
 func (r *run) tick() time.Time {
 	r.at = r.at.Add(time.Second)
@@ -225,6 +228,8 @@ func TestStartsAtTheEndAreNotCounted(t *testing.T) {
 		"long before the end":       {newRun().pod("a", "1", "runs").pod("a", "1", "again").rest(time.Minute).says("Failed/Crashed"), 2},
 		"right before the end":      {newRun().pod("a", "1", "runs").pod("a", "1", "again").says("Failed/Crashed"), 1},
 		"after the end":             {newRun().pod("a", "1", "runs").says("Failed/Crashed").rest(time.Minute).pod("a", "1", "again"), 1},
+		"long before its deletion":  {newRun().pod("a", "1", "runs").pod("a", "1", "again").rest(time.Minute).pod("a", "1", "gone"), 2},
+		"on a slow machine":         {slowly().pod("a", "1", "runs").pod("a", "1", "again").rest(4*time.Second).pod("a", "1", "gone"), 1},
 		"right before its deletion": {newRun().pod("a", "1", "runs").pod("a", "1", "again").pod("a", "1", "gone"), 1},
 		"the only start":            {newRun().pod("a", "1", "runs").pod("a", "1", "gone"), 1},
 	} {
