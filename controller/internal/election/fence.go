@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -23,11 +24,11 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 // fence lets no write pass that the leader sends when its Lease has run out. What it sends before ends with the Lease:
 // a connection that takes long to make sends nothing later, and the API server gives up when a webhook takes long.
-// Replicas that never led may write: they review rights.
+// Reviews of rights are no writes, and every replica's webhook needs them.
 func (l *Lock) fence(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		renewed := l.renewed.Load()
-		if renewed == nil || r.Method == http.MethodGet {
+		if renewed == nil || r.Method == http.MethodGet || isReview(r) {
 			return next.RoundTrip(r)
 		}
 		left := l.duration - elapsed(*renewed, l.now())
@@ -43,6 +44,11 @@ func (l *Lock) fence(next http.RoundTripper) http.RoundTripper {
 		answer.Body = &body{answer.Body, cancel}
 		return answer, nil
 	})
+}
+
+// isReview reports whether a request is a question about rights or a token, of which the API server stores nothing.
+func isReview(r *http.Request) bool {
+	return strings.HasPrefix(r.URL.Path, "/apis/authorization.k8s.io/") || strings.HasPrefix(r.URL.Path, "/apis/authentication.k8s.io/")
 }
 
 // bounded asks the API server to give up in time. It counts whole seconds.

@@ -59,6 +59,20 @@ func TestALeaderWritesUntilItsLeaseRunsOut(t *testing.T) {
 	}
 }
 
+// The webhook of a leader that was paused still answers: it asks for rights, and the answer changes nothing.
+func TestALeaderThatWasPausedReviewsRights(t *testing.T) {
+	p := replica(t)
+	p.renew(t)
+	p.received(t, "POST /apis/coordination.k8s.io/v1/namespaces/mlbatch-system/leases?timeout=5s")
+	p.clock = start.Add(time.Minute)
+	for _, path := range []string{"/apis/authorization.k8s.io/v1/subjectaccessreviews", "/apis/authentication.k8s.io/v1/tokenreviews"} {
+		if err := p.send(http.MethodPost, path); err != nil {
+			t.Error(err)
+		}
+		p.received(t, "POST "+path)
+	}
+}
+
 // The connection took long to make, or the API server to answer.
 func TestARequestEndsWithTheLease(t *testing.T) {
 	p := replica(t)
