@@ -4,7 +4,7 @@
 The arguments: what kubectl config view --minify --flatten --raw --output json printed, a namespace, and a file to
 remember conclusions in.
 """
-import base64, http.client, json, os, ssl, sys, tempfile, time, urllib.request
+import base64, http.client, json, os, pathlib, ssl, sys, tempfile, time, urllib.request
 
 PHASES = {"": "Waits", "Suspended": "Waits", "Resuming": "Starts", "Running": "Starts", "Resetting": "TriesAgain"}
 COUNTS = ("FailureRetries", "StartupRetries", "Migrations", "Preemptions")
@@ -15,25 +15,19 @@ def conclude(aw, gone):
     meta, status = aw["metadata"], aw.get("status", {})
     reasons = {c["type"]: c["reason"] for c in status.get("conditions", []) if c["status"] == "True"}
     cause = ([""] + [a["cause"] for a in status.get("lastAttempts", [])])[-1]
-    phase = status.get("phase", "")
-    if "Finished" in reasons:
-        said = reasons["Finished"], cause if reasons["Finished"] == "Failed" else "", True
-    elif gone:
-        said = "Deleted", "", True
-    elif "deletionTimestamp" in meta:
-        said = "BeingDeleted", "", False
-    elif "Deactivated" in reasons:
-        said = "Deactivated", reasons["Deactivated"], False
-    elif "Requeued" in reasons:
-        said = "WaitsAgain", reasons["Requeued"], False
-    elif phase == "Running" and "PodsReady" in reasons:
-        said = "Runs", "", False
-    else:
-        said = PHASES.get(phase, "Unknown"), cause if phase == "Resetting" else "", False
-    conclusion = {"UID": meta["uid"], "Name": meta["name"], "AsOf": meta["resourceVersion"]}
-    conclusion.update(zip(("Is", "Because", "Ended"), said))
-    conclusion.update({c: status.get(c[0].lower() + c[1:], 0) for c in COUNTS})
-    return conclusion
+    phase, finished = status.get("phase", ""), reasons.get("Finished")
+    rows = [  # the first that holds
+        (finished, finished, cause if finished == "Failed" else "", True),
+        (gone, "Deleted", "", True),
+        ("deletionTimestamp" in meta, "BeingDeleted", "", False),
+        ("Deactivated" in reasons, "Deactivated", reasons.get("Deactivated"), False),
+        ("Requeued" in reasons, "WaitsAgain", reasons.get("Requeued"), False),
+        (phase == "Running" and "PodsReady" in reasons, "Runs", "", False),
+        (True, PHASES.get(phase, "Unknown"), cause if phase == "Resetting" else "", False),
+    ]
+    said = next(dict(zip(("Is", "Because", "Ended"), row[1:])) for row in rows if row[0])
+    counts = {c: status.get(c[0].lower() + c[1:], 0) for c in COUNTS}
+    return {"UID": meta["uid"], "Name": meta["name"], "AsOf": meta["resourceVersion"], **said, **counts}
 
 
 class Follower:
@@ -51,8 +45,7 @@ class Follower:
                 self.trust.load_cert_chain(pair.name)
         self.file, self.known = file, {}  # by UID. The file keeps it for the time after a restart
         if os.path.exists(file):
-            with open(file) as f:
-                self.known = json.load(f)
+            self.known = json.loads(pathlib.Path(file).read_text())
 
     def see(self, aw, gone):
         now = conclude(aw, gone)
@@ -62,8 +55,7 @@ class Follower:
             self.known[now["UID"]] = now
         if gone:
             self.known.pop(now["UID"], None)
-        with open(self.file + ".new", "w") as f:
-            json.dump(self.known, f)
+        pathlib.Path(self.file + ".new").write_text(json.dumps(self.known))
         os.replace(self.file + ".new", self.file)
 
     def follow(self):
@@ -94,19 +86,15 @@ class Follower:
         return version
 
     def get(self, query):
-        try:
-            request = urllib.request.Request(self.url + query, headers=self.headers)
-            return urllib.request.urlopen(request, timeout=330, context=self.trust)
-        except OSError:
-            time.sleep(1)
-            raise
+        request = urllib.request.Request(self.url + query, headers=self.headers)
+        return urllib.request.urlopen(request, timeout=330, context=self.trust)
 
 
 if __name__ == "__main__":
-    with open(sys.argv[1]) as f:
-        follower = Follower(json.load(f), *sys.argv[2:])
+    follower = Follower(json.loads(pathlib.Path(sys.argv[1]).read_text()), *sys.argv[2:])
     while True:
         try:
             follower.follow()
         except (OSError, ValueError, http.client.HTTPException) as wrong:
             print("listing again, because", wrong, file=sys.stderr)
+            time.sleep(1)
