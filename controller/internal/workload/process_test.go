@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"github.com/mlbatch/mlbatch/controller/internal/deactivation"
 	"github.com/mlbatch/mlbatch/controller/internal/preemptionpause"
 	"github.com/mlbatch/mlbatch/controller/quotareason"
 	"github.com/mlbatch/mlbatch/test/fakeapiserver"
@@ -78,6 +79,36 @@ func TestTheControllerPausesWork(t *testing.T) {
 	})
 	if err != nil || status.RequeueState.RequeueAt.Unix() != now.Add(time.Minute).Unix() {
 		t.Errorf("%+v, %v; the requests were %v", status.RequeueState, err, api.Requests())
+	}
+}
+
+// What was idle may be activated again, whether or not there are pauses: Kueue leaves our condition, and would
+// deactivate it at once.
+func TestAnIdleWorkloadIsForgottenWithoutPauses(t *testing.T) {
+	api := start(t, preemptionpause.Pause{}, kueue.SchemeGroupVersion.WithKind("Workload"))
+	w := newCluster(t, 0).stored()
+	w.SetGroupVersionKind(kueue.SchemeGroupVersion.WithKind("Workload"))
+	w.Spec.Active = new(false)
+	now := metav1.Now()
+	w.Status.Conditions = []metav1.Condition{
+		{Type: kueue.WorkloadEvicted, Status: metav1.ConditionTrue, Reason: kueue.WorkloadDeactivated, LastTransitionTime: now},
+		{Type: kueue.WorkloadDeactivationTarget, Status: metav1.ConditionTrue, Reason: deactivation.Reason, LastTransitionTime: now},
+	}
+	text, err := json.Marshal(w)
+	if err == nil {
+		err = api.Put(text)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var status kueue.WorkloadStatus
+	err = patience.PollFor(t.Context(), 10*time.Millisecond, patience.Short, func(context.Context) (bool, error) {
+		status = kueue.WorkloadStatus{}
+		err := json.Unmarshal(api.Get("workloads", key).Fields["status"], &status)
+		return len(status.Conditions) == 1, err
+	})
+	if err != nil {
+		t.Errorf("%+v, %v; the requests were %v", status.Conditions, err, api.Requests())
 	}
 }
 

@@ -114,13 +114,13 @@ func begin(mgr ctrl.Manager, s Settings, evictions *Evictions) error {
 	if err := controlKept(mgr, workloads); err != nil {
 		return err
 	}
-	if err := controlReassignments(mgr, workloads, s.Avoid); err != nil || s.Pause.After == 0 {
+	if err := controlReassignments(mgr, workloads, s.Avoid); err != nil {
 		return err
 	}
 	return control(mgr, workloads, s.Pause)
 }
 
-// control starts the controller.
+// control starts the controller. Without pauses, it still forgets what idle work was deactivated for.
 func control(mgr ctrl.Manager, workloads cache.Cache, pause preemptionpause.Pause) error {
 	pauses, err := newMetrics(ctrlmetrics.Registry)
 	if err != nil {
