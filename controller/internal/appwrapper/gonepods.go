@@ -15,13 +15,15 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-// gonePods are pods that the cache has no more, by attempt, as their watch told: how many had succeeded, and when
-// the last one went that had not ended by itself. The status remembers the former from the next look on. A new
-// process knows none of the latter, so the grace of what its operator replaces begins earlier.
+// gonePods are pods that the cache has no more, by attempt, as their watch told: how many had succeeded, when the last
+// one went that had not ended by itself, and when the first was interrupted. The status remembers how many from the
+// next look on. A new process knows nothing of the rest, so the grace of what its operator replaces begins earlier, and
+// nobody blames the program of an attempt that is older than the process.
 type gonePods struct {
 	mu       sync.Mutex
 	attempts *lru.Cache // of *goneOfAttempt, by the label of the attempt
 	now      func() time.Time
+	since    time.Time
 }
 
 type goneOfAttempt struct {
@@ -32,13 +34,15 @@ type goneOfAttempt struct {
 	succeeded map[[2]int]int
 	before    []v1beta2.AppWrapperComponentStatus
 	lastGone  time.Time
+	// interrupted is when the first was.
+	interrupted time.Time
 }
 
 // attemptsKept is of how many attempts. What was used last stays.
 const attemptsKept = 1000
 
 func newGonePods(now func() time.Time) *gonePods {
-	return &gonePods{attempts: lru.New(attemptsKept), now: now}
+	return &gonePods{attempts: lru.New(attemptsKept), now: now, since: now()}
 }
 
 var seedOfUIDs = maphash.MakeSeed()
@@ -46,12 +50,18 @@ var seedOfUIDs = maphash.MakeSeed()
 // note counts a pod that is gone.
 func (g *gonePods) note(pod *corev1.Pod) {
 	attempt := pod.Labels[v1beta2.AttemptLabel]
-	if attempt == "" || pod.Status.Phase == corev1.PodFailed {
+	if attempt == "" {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	gone := g.of(attempt)
+	if pod.Status.Phase != corev1.PodSucceeded {
+		gone.interrupt(interruptedAt(pod))
+	}
+	if pod.Status.Phase == corev1.PodFailed {
+		return
+	}
 	uid := maphash.String(seedOfUIDs, string(pod.UID))
 	if _, known := gone.seen[uid]; known {
 		return
@@ -64,6 +74,12 @@ func (g *gonePods) note(pod *corev1.Pod) {
 	component, err := strconv.Atoi(pod.Labels[v1beta2.AppWrapperComponentLabel])
 	if podSet := podSetOf(pod); err == nil && podSet != lifecycle.UnknownPodSet {
 		gone.succeeded[[2]int{component, podSet}]++
+	}
+}
+
+func (g *goneOfAttempt) interrupt(at time.Time) {
+	if !at.IsZero() && (g.interrupted.IsZero() || at.Before(g.interrupted)) {
+		g.interrupted = at
 	}
 }
 
@@ -82,6 +98,7 @@ func (g *gonePods) observe(o *observation) {
 	if o.snapshot.Status.Phase != v1beta2.AppWrapperRunning {
 		return
 	}
+	o.snapshot.WatchedSince = g.since
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	known, ok := g.attempts.Get(attemptLabel(o.aw))
@@ -92,7 +109,7 @@ func (g *gonePods) observe(o *observation) {
 	if gone.before == nil {
 		gone.before = o.snapshot.Status.DeepCopy().ComponentStatus
 	}
-	o.snapshot.LastGone = gone.lastGone
+	o.snapshot.LastGone, o.snapshot.Interrupted = gone.lastGone, gone.interrupted
 	for i := range o.snapshot.Components {
 		o.snapshot.Components[i].Gone = gone.ofComponent(i)
 	}

@@ -71,6 +71,29 @@ func TestWhatTheWatchToldOfGonePods(t *testing.T) {
 	}
 }
 
+// A new process knows of nothing that went before it.
+func TestTheFirstInterruptionIsKept(t *testing.T) {
+	now, deleted := time.Unix(5000, 0), metav1.Unix(4000, 0)
+	h, attempt := newHeard(func() time.Time { return now }), attemptLabel(attempted().aw)
+	for i, phase := range []corev1.PodPhase{corev1.PodFailed, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed} {
+		p := podOfAttempt(types.UID(phase)+types.UID(rune('0'+i)), "1", attempt, phase)
+		if at := metav1.NewTime(deleted.Add(-time.Duration(i) * time.Minute)); i < 3 {
+			p.DeletionTimestamp = &at
+		}
+		h.handler().OnDelete(p)
+	}
+	o := attempted()
+	h.gone.observe(o)
+	if want := deleted.Add(time.Second - time.Minute); !o.snapshot.Interrupted.Equal(want) || !o.snapshot.WatchedSince.Equal(now) {
+		t.Errorf("interrupted at %s, not %s; watched since %s", o.snapshot.Interrupted, want, o.snapshot.WatchedSince)
+	}
+	other := attempted()
+	newHeard(func() time.Time { return now }).gone.observe(other)
+	if !other.snapshot.WatchedSince.Equal(now) || !other.snapshot.Interrupted.IsZero() {
+		t.Errorf("a new process watches since %s, and knows of an interruption at %s", other.snapshot.WatchedSince, other.snapshot.Interrupted)
+	}
+}
+
 // What the cache keeps of templates, and drops from stored objects.
 func TestTurnsAreKeptOfTemplates(t *testing.T) {
 	for sentence, tc := range map[string]struct {

@@ -101,6 +101,7 @@ func (o *observation) podOf(pod *corev1.Pod) lifecycle.Pod {
 		Node:          pod.Spec.NodeName,
 		Created:       pod.CreationTimestamp.Time,
 		EndsBy:        ptr.Deref(pod.DeletionTimestamp, metav1.Time{}).Time,
+		Interrupted:   interruptedAt(pod),
 		Ended:         endOf(pod),
 		Started:       started,
 		InitSince:     initSince.Time,

@@ -19,10 +19,11 @@ func TestAProgramsOwnMistakeIsNotTriedAgain(t *testing.T) {
 		annotations map[string]string
 		want        v1beta2.AppWrapperPhase
 	}{
-		"on two nodes":                          {nodes: [2]string{"a", "b"}, want: v1beta2.AppWrapperFailed},
-		"on one node":                           {nodes: [2]string{"a", "a"}, want: v1beta2.AppWrapperFailed},
-		"not on a node that fails others":       {nodes: [2]string{"a", "a"}, others: 3, want: v1beta2.AppWrapperRunning},
-		"not if its author wants three retries": {nodes: [2]string{"a", "b"}, annotations: map[string]string{v1beta2.RetryLimitAnnotation: "3"}, want: v1beta2.AppWrapperRunning},
+		"on two nodes":                           {nodes: [2]string{"a", "b"}, want: v1beta2.AppWrapperFailed},
+		"not on such a node, if none is avoided": {nodes: [2]string{"a", "a"}, others: 3, annotations: map[string]string{v1beta2.AvoidNodesAnnotation: "false"}, want: v1beta2.AppWrapperRunning},
+		"on one node":                            {nodes: [2]string{"a", "a"}, want: v1beta2.AppWrapperFailed},
+		"not on a node that fails others":        {nodes: [2]string{"a", "a"}, others: 3, want: v1beta2.AppWrapperRunning},
+		"not if its author wants three retries":  {nodes: [2]string{"a", "b"}, annotations: map[string]string{v1beta2.RetryLimitAnnotation: "3"}, want: v1beta2.AppWrapperRunning},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Build())

@@ -204,7 +204,7 @@ func (in *interner) slimPod(pod *corev1.Pod) *corev1.Pod {
 	slim := &corev1.Pod{}
 	slim.Name, slim.Namespace, slim.UID = pod.Name, intern(in, pod.Namespace), pod.UID
 	slim.ResourceVersion, slim.DeletionTimestamp = pod.ResourceVersion, pod.DeletionTimestamp
-	slim.CreationTimestamp = pod.CreationTimestamp
+	slim.CreationTimestamp, slim.DeletionGracePeriodSeconds = pod.CreationTimestamp, pod.DeletionGracePeriodSeconds
 	slim.OwnerReferences, slim.Finalizers = in.slimOwners(pod.OwnerReferences), pod.Finalizers
 	in.internAll(slim.Finalizers)
 	slim.Status.Phase, slim.Status.StartTime = intern(in, pod.Status.Phase), pod.Status.StartTime

@@ -52,19 +52,19 @@ func (r *Reconciler) suspects(ctx context.Context, aw *v1beta2.AppWrapper, statu
 	return nodehealth.Suspects(blames, int(enough), now), nil
 }
 
-// observeSuspects is for an AppWrapper that may be about to begin an attempt, or to end one as the last ended. Of many
-// suspects, those that most blame are enough, and those that it avoids anyway need no mention.
+// observeSuspects is for an AppWrapper that may be about to begin an attempt, or to end one as the last ended. Those
+// that it avoids anyway need no mention.
 func (r *Reconciler) observeSuspects(ctx context.Context, o *observation) error {
 	avoid := o.snapshot.Policy.Avoid
 	again := o.aw.Status.Phase == v1beta2.AppWrapperRunning && len(o.aw.Status.LastAttempts) > 0
-	if o.aw.Spec.Suspend || avoid.Nodes == 0 || !again && !slices.Contains(beforeAttempts, o.aw.Status.Phase) {
+	begins := avoid.Nodes > 0 && slices.Contains(beforeAttempts, o.aw.Status.Phase)
+	if o.aw.Spec.Suspend || !again && !begins {
 		return nil
 	}
 	suspects, err := r.suspects(ctx, o.aw, o.aw.Status, avoid.SuspectAfter)
-	suspects = slices.DeleteFunc(suspects, func(s nodehealth.Suspect) bool {
+	o.snapshot.Suspects = slices.DeleteFunc(suspects, func(s nodehealth.Suspect) bool {
 		return slices.ContainsFunc(o.aw.Status.AvoidedNodes, func(n v1beta2.AvoidedNode) bool { return n.Name == s.Node })
 	})
-	o.snapshot.Suspects = suspects[:min(len(suspects), int(avoid.Nodes))]
 	return err
 }
 
@@ -73,7 +73,7 @@ var beforeAttempts = []v1beta2.AppWrapperPhase{v1beta2.AppWrapperEmpty, v1beta2.
 // forItsPods adds what only this AppWrapper's pods get. Where its program failed is the last choice,
 // too: whether it does better elsewhere tells whether the node is to blame.
 func (o *observation) forItsPods(all podtemplate.Edit) podtemplate.Edit {
-	for _, s := range o.snapshot.Suspects {
+	for _, s := range o.snapshot.Disliked() {
 		all.DislikeNodes = append(all.DislikeNodes, s.Node)
 	}
 	if failed := o.aw.Status.FailedNode; failed != nil && o.snapshot.Policy.Avoid.Nodes > 0 && !slices.Contains(all.DislikeNodes, failed.Name) {

@@ -87,7 +87,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			return uncovered, nil
 		},
 		lastState: func(kinds.Kind, types.NamespacedName) client.Object { return nil },
-		heard:     newHeard(time.Now),
+		heard:     newHeard(func() time.Time { return w.now }),
 		evicted:   notEvicted,
 		says:      saysNothing,
 		reclaimed: notEvicted,

@@ -88,7 +88,7 @@ func (v *view) announcingAvoidance(d Decision) Decision {
 	for _, n := range v.status.AvoidedNodes {
 		avoided = append(avoided, fmt.Sprintf("%s (%s)", n.Name, n.Cause))
 	}
-	for _, s := range v.Suspects {
+	for _, s := range v.Disliked() {
 		suspect = append(suspect, fmt.Sprintf("%s (%s)", s.Node, s.Cause))
 	}
 	var said []string

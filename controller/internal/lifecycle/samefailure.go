@@ -149,12 +149,14 @@ func (v *view) failedLike(f *Failure, p Pod) bool {
 }
 
 // cameFromOutside: something else happened to pods of this attempt that may have failed the others. A node is bad, a
-// pod was evicted, or went before anything failed.
+// pod was evicted, or interrupted or gone before anything failed. Nobody knows whether one had gone before this process
+// watched.
 func (v *view) cameFromOutside(f *Failure) bool {
-	if len(v.evictedFrom()) > 0 || !v.LastGone.IsZero() && !v.LastGone.After(f.At) {
+	before := func(at time.Time) bool { return !at.IsZero() && !at.After(f.At) }
+	if len(v.evictedFrom()) > 0 || before(v.LastGone) || before(v.Interrupted) || v.transitionTime(v1beta2.ResourcesDeployed).Before(v.WatchedSince) {
 		return true
 	}
-	return slices.ContainsFunc(v.Pods, func(p Pod) bool { return p.MigrateFrom != "" || len(p.MigrateBecause) > 0 })
+	return slices.ContainsFunc(v.Pods, func(p Pod) bool { return p.MigrateFrom != "" || len(p.MigrateBecause) > 0 || before(p.Interrupted) })
 }
 
 func (v *view) describeSame(before, now v1beta2.AppWrapperAttempt) string {

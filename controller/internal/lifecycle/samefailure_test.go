@@ -120,9 +120,15 @@ func TestOnlyTheProgramIsBlamedForTheSameFailure(t *testing.T) {
 		"not if its Job's next pod of that rank did more": {with(again, dies("0", "c", 1, time.Hour, 50*time.Minute)), false},
 		"not if its Job's next pod of that rank runs":     {with(again, sameRankRuns), false},
 		"not if a pod went before":                        {with(again, lastGone(5*time.Second)), false},
+		"not if a pod was interrupted before that went":   {with(again, interrupted(5*time.Second), lastGone(11*time.Second)), false},
+		"after a pod was interrupted because of it":       {with(again, interrupted(11*time.Second)), true},
+		"not if one is interrupted that is there":         {with(again, allPods(func(p *lifecycle.Pod) { p.Interrupted = deployedAt.Add(10 * time.Second) })), false},
+		"not if nobody watched from the beginning":        {with(again, watchedSince(time.Second)), false},
+		"if somebody watched from the beginning":          {with(again, watchedSince(0)), true},
 		"not if Kubernetes evicted a pod":                 {with(again, evictedFromItsNode), false},
 		"not if a pod has to leave its node":              {with(again, func(s *lifecycle.Snapshot) { s.Pods[0].MigrateFrom = "b" }), false},
 		"not on one that others have failed on":           {with(onTheSameNode, suspected("a")), false},
+		"nor if that one is the ninth":                    {with(onTheSameNode, suspected("1"), suspected("2"), suspected("3"), suspected("4"), suspected("5"), suspected("6"), suspected("7"), suspected("8"), suspected("a")), false},
 		"not on one that failed this work":                {with(onTheSameNode, avoiding("a")), false},
 		"not if the attempts were in the same outage":     {after(func(a *v1beta2.AppWrapperAttempt) { a.Ended = metav1.Time{Time: deployedAt.Add(-89 * time.Second)} }), false},
 	} {
@@ -175,9 +181,26 @@ func lastGone(at time.Duration) change {
 	return func(s *lifecycle.Snapshot) { s.LastGone = deployedAt.Add(at) }
 }
 
+func interrupted(at time.Duration) change {
+	return func(s *lifecycle.Snapshot) { s.Interrupted = deployedAt.Add(at) }
+}
+
+func watchedSince(at time.Duration) change {
+	return func(s *lifecycle.Snapshot) { s.WatchedSince = deployedAt.Add(at) }
+}
+
 func evictedFromItsNode(s *lifecycle.Snapshot) {
 	s.Evictions = append(s.Evictions, lifecycle.Eviction{Node: "c", At: deployedAt.Add(2*time.Hour - time.Second),
 		Because: nodehealth.Cause{Source: nodehealth.PodEvicted, Sign: "EvictionByEvictionAPI"}})
+}
+
+// All suspects are doubted; of those, pods keep away from a few.
+func TestOfManySuspectsThoseThatMostBlameAreEnough(t *testing.T) {
+	s := runningJob()
+	s.Suspects, s.Policy.Avoid.Nodes = []nodehealth.Suspect{{Node: "a"}, {Node: "b"}, {Node: "c"}}, 2
+	if few := s.Disliked(); len(few) != 2 || few[0].Node != "a" || few[1].Node != "b" {
+		t.Errorf("pods prefer other nodes to %v", few)
+	}
 }
 
 func suspected(node string) change {

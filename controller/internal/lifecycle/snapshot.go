@@ -79,9 +79,18 @@ type Snapshot struct {
 	Pods []Pod
 	// LastGone is when a pod of this attempt went that had not ended by itself before; zero if none is known.
 	LastGone time.Time
+	// Interrupted is when the first pod of this attempt that is gone was interrupted, as in Pod; zero if none is known.
+	Interrupted time.Time
+	// WatchedSince is since when this process knows of pods that are gone; zero is always.
+	WatchedSince time.Time
 	// Evictions are pods that Kubernetes evicts or has evicted from their nodes. Most of them are gone,
 	// and some are of earlier attempts.
 	Evictions []Eviction
+}
+
+// Disliked are the suspects that new pods prefer other nodes to: of many, those that most blame are enough.
+func (s *Snapshot) Disliked() []nodehealth.Suspect {
+	return s.Suspects[:min(len(s.Suspects), int(s.Policy.Avoid.Nodes))]
 }
 
 // Component is one wrapped resource: what the spec says and what was observed.
@@ -146,6 +155,9 @@ type Pod struct {
 	Created time.Time
 	// EndsBy is until when a pod that is being deleted may take to end.
 	EndsBy time.Time
+	// Interrupted is from when on something else than its program may have ended it: Kubernetes says that it
+	// disrupts the pod, or somebody has deleted it; zero if not.
+	Interrupted time.Time
 	// Ended is when the last container of a pod that has ended did so; zero if that is not known.
 	Ended time.Time
 	// Started is when the kubelet began with the pod; zero if it has not.
