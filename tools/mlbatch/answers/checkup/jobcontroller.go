@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checkup
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// kube-controller-manager creates the pods of Jobs, Deployments and StatefulSets, each with a request, and sends as
+// many requests a second as this flag says. JobSet and LeaderWorkerSet leave their pods to these.
+const (
+	controllerManager  = "kube-controller-manager"
+	requestsFlag       = "--kube-api-qps"
+	requestsOfKube     = 20
+	longUntilAllThere  = 10 * time.Second
+	labelOfStaticParts = "component"
+)
+
+var kindsOfKube = []string{"Deployment", "Job", "JobSet", "LeaderWorkerSet", "ReplicaSet", "StatefulSet"}
+
+// podsCreatedSlowly names the largest work. Whoever cannot see the command line, as where a cloud runs the control
+// plane, learns nothing.
+func (o Objects) podsCreatedSlowly() (found []sight) {
+	rate, known := o.requestsOfControllerManager()
+	if !known || rate <= 0 {
+		return nil
+	}
+	most, name := 0, ""
+	for i := range o.AppWrappers {
+		if pods := podsOfKube(&o.AppWrappers[i]); pods > most {
+			most, name = pods, o.AppWrappers[i].Namespace+"/"+o.AppWrappers[i].Name
+		}
+	}
+	takes := time.Duration(float64(most) / rate * float64(time.Second))
+	if takes <= longUntilAllThere {
+		return nil
+	}
+	return append(found, of(controllerManager, requestsFlag, fmt.Sprint(rate), "AppWrapper", name, "pods", fmt.Sprint(most),
+		"created in", takes.Round(time.Second).String()+" at best"))
+}
+
+func podsOfKube(aw *v1beta2.AppWrapper) (pods int) {
+	for _, c := range aw.Status.ComponentStatus {
+		if slices.Contains(kindsOfKube, c.Kind) {
+			for _, s := range c.PodSets {
+				pods += int(s.Count())
+			}
+		}
+	}
+	return pods
+}
+
+func (o Objects) requestsOfControllerManager() (rate float64, known bool) {
+	i := slices.IndexFunc(o.Pods, func(p corev1.Pod) bool {
+		return p.Namespace == "kube-system" && p.Labels[labelOfStaticParts] == controllerManager && len(p.Spec.Containers) > 0
+	})
+	if i < 0 {
+		return 0, false
+	}
+	rate = requestsOfKube
+	for _, argument := range slices.Concat(o.Pods[i].Spec.Containers[0].Command, o.Pods[i].Spec.Containers[0].Args) {
+		if value, is := strings.CutPrefix(argument, requestsFlag+"="); is {
+			if set, err := strconv.ParseFloat(value, 64); err == nil {
+				rate = set
+			}
+		}
+	}
+	return rate, true
+}
