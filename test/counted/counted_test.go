@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/mlbatch/mlbatch/test/counted/recount"
 	"github.com/mlbatch/mlbatch/test/counted/variation"
 )
 
@@ -148,8 +149,8 @@ func giveDevices(value any, ends bool) {
 		}
 	case map[string]any:
 		if containers, _ := variation.Object(v["spec"])["containers"].([]any); len(containers) > 0 {
-			variation.Set(v, []string{"spec", "containers", "0", "resources", "limits", string(gpu)}, "1")
-			variation.Set(v, []string{"spec", "containers", "0", "resources", "requests", string(gpu)}, "1")
+			variation.Set(v, []string{"spec", "containers", "0", "resources", "limits", string(recount.GPU)}, "1")
+			variation.Set(v, []string{"spec", "containers", "0", "resources", "requests", string(recount.GPU)}, "1")
 			if ends && variation.Object(v["spec"])["restartPolicy"] == "Never" {
 				variation.Set(v, []string{"metadata", "annotations", "localcluster.mlbatch.dev/run-for"}, "1s")
 			}

@@ -12,20 +12,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	resourcehelper "k8s.io/component-helpers/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/counted/recount"
 	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 const (
-	gpu = corev1.ResourceName("nvidia.com/gpu")
 	// settling is how long nothing must happen before a spec has all its pods.
 	settling = 2 * time.Second
 	// settleLimit bounds the life of one spec that has pods but does not settle.
@@ -151,13 +149,12 @@ func (l *life) exceeds(ctx context.Context, revision string) string {
 		l.report(ctx, err)
 		return ""
 	}
-	made, devices := alive(pods.Items)
-	counted, reserved := quota(workloads.Items)
-	l.most = max(l.most, made)
-	if made <= counted && devices <= reserved {
+	alive, reserved := recount.Alive(pods.Items), recount.Reserved(workloads.Items)
+	l.most = max(l.most, alive.Pods)
+	if !alive.Exceeds(reserved) {
 		return ""
 	}
-	return fmt.Sprintf("at revision %s, %d pods have %d devices, but Kueue has counted %d with %d:\n%s", revision, made, devices, counted, reserved, names(pods.Items))
+	return fmt.Sprintf("at revision %s, %d pods have %d devices, but Kueue has counted %d with %d:\n%s", revision, alive.Pods, alive.Devices, reserved.Pods, reserved.Devices, names(pods.Items))
 }
 
 // report fails the test, unless the time of this life is over.
@@ -165,36 +162,6 @@ func (l *life) report(ctx context.Context, err error) {
 	if ctx.Err() == nil {
 		l.Error(err)
 	}
-}
-
-// alive counts pods that have not ended and are not being deleted, and their devices.
-func alive(pods []corev1.Pod) (made int, devices int64) {
-	for _, p := range pods {
-		if p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
-			continue
-		}
-		made++
-		requests := resourcehelper.PodRequests(&p, resourcehelper.PodResourcesOptions{})
-		devices += requests.Name(gpu, "").Value()
-	}
-	return made, devices
-}
-
-// quota is what Kueue has counted and reserved.
-func quota(workloads []kueue.Workload) (counted int, reserved int64) {
-	for _, w := range workloads {
-		if w.Status.Admission == nil || meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadFinished) {
-			continue
-		}
-		for _, assignment := range w.Status.Admission.PodSetAssignments {
-			if assignment.Count != nil {
-				counted += int(*assignment.Count)
-			}
-			usage := assignment.ResourceUsage[gpu]
-			reserved += usage.Value()
-		}
-	}
-	return counted, reserved
 }
 
 func names(pods []corev1.Pod) (text string) {

@@ -34,14 +34,14 @@ func (s Schemas) Of(group, version, kind string) (map[string]any, error) {
 		if slices.ContainsFunc(kinds, func(k any) bool {
 			return Object(k)["group"] == group && Object(k)["version"] == version && Object(k)["kind"] == kind
 		}) {
-			return s.resolve(Object(Object(schema)["properties"])["spec"]), nil
+			return s.Resolve(Object(Object(schema)["properties"])["spec"]), nil
 		}
 	}
 	return nil, fmt.Errorf("the API server publishes no schema of %s/%s %s", group, version, kind)
 }
 
-// resolve follows references.
-func (s Schemas) resolve(schema any) map[string]any {
+// Resolve follows references.
+func (s Schemas) Resolve(schema any) map[string]any {
 	resolved := Object(schema)
 	if all, _ := resolved["allOf"].([]any); len(all) == 1 {
 		resolved = Object(all[0])
@@ -73,7 +73,7 @@ func (s Schemas) places(value any, schema map[string]any, path []string, depth i
 		if exists {
 			deeper = 0
 		}
-		found = append(found, s.places(below, s.resolve(properties[name]), append(path, name), deeper)...)
+		found = append(found, s.places(below, s.Resolve(properties[name]), append(path, name), deeper)...)
 	}
 	return found
 }
@@ -82,7 +82,7 @@ func (s Schemas) inList(value any, schema map[string]any, path []string) []place
 	var found []place
 	list, _ := value.([]any)
 	for i, item := range list {
-		found = append(found, s.places(item, s.resolve(schema["items"]), append(path, strconv.Itoa(i)), 0)...)
+		found = append(found, s.places(item, s.Resolve(schema["items"]), append(path, strconv.Itoa(i)), 0)...)
 	}
 	return found
 }
@@ -90,13 +90,13 @@ func (s Schemas) inList(value any, schema map[string]any, path []string) []place
 func (s Schemas) inMap(value any, schema map[string]any, path []string) []place {
 	var found []place
 	for _, key := range slices.Sorted(maps.Keys(Object(value))) {
-		found = append(found, s.places(Object(value)[key], s.resolve(schema["additionalProperties"]), append(path, key), 0)...)
+		found = append(found, s.places(Object(value)[key], s.Resolve(schema["additionalProperties"]), append(path, key), 0)...)
 	}
 	return found
 }
 
 func isPodTemplate(s Schemas, properties map[string]any) bool {
-	return Object(s.resolve(properties["spec"])["properties"])["containers"] != nil
+	return Object(s.Resolve(properties["spec"])["properties"])["containers"] != nil
 }
 
 // choices are values to try for a field.
@@ -113,14 +113,18 @@ func choices(schema map[string]any) []any {
 	return nil
 }
 
-// Set writes a value into an object of JSON, and creates the objects on the way.
+// Set writes a value into an object of JSON, and creates the objects on the way. The index after the last of a list
+// appends.
 func Set(into any, path []string, value any) any {
 	if len(path) == 0 {
 		return value
 	}
 	if list, ok := into.([]any); ok {
-		if i, err := strconv.Atoi(path[0]); err == nil && i < len(list) {
+		switch i, err := strconv.Atoi(path[0]); {
+		case err == nil && i < len(list):
 			list[i] = Set(list[i], path[1:], value)
+		case err == nil && i == len(list):
+			return append(list, Set(nil, path[1:], value))
 		}
 		return list
 	}

@@ -5,7 +5,6 @@ package variation
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -84,8 +83,9 @@ func TestSetCreatesWhatIsMissing(t *testing.T) {
 	_, _, spec := thing(t)
 	Set(spec, []string{"policy", "scale", "max"}, int64(3))
 	Set(spec, []string{"groups", "0", "replicas"}, int64(2))
-	policy, groups := spec["policy"], spec["groups"].([]any)
-	if fmt.Sprint(policy) != "map[scale:map[max:3]]" || !slices.Equal([]string{fmt.Sprint(groups[0])}, []string{"map[replicas:2]"}) {
+	Set(spec, []string{"groups", "2", "replicas"}, int64(7))
+	policy, groups := spec["policy"], spec["groups"]
+	if fmt.Sprint(policy) != "map[scale:map[max:3]]" || fmt.Sprint(groups) != "[map[replicas:2] map[replicas:1] map[replicas:7]]" {
 		t.Errorf("policy is %v, groups are %v", policy, groups)
 	}
 }
