@@ -153,6 +153,8 @@ test-long: ## 10,000 random lives of each sort, the crash tests with every answe
 	$(call evidence,preemption,$(LONG_SEED),go -C tools/artifacts/components/kueue test -count=1 -timeout=60m -v ./preemption -run TestPreemptionEnds -preemption.rounds=2000 -preemption.first=$(LONG_SEED))
 	$(call evidence,preemption-pause,0,go -C tools/artifacts/components/kueue test -count=1 -timeout=60m -v ./preemption -run TestMeasurePause -preemption.measure=500)
 	@$(MAKE) --no-print-directory bench bench-compare bench-kueue bench-reaction bench-faults bench-slack
+	$(call evidence,siege,1 to 5,for seed in 1 2 3 4 5; do $(CLUSTER) -timeout=90m ./test/siege -siege.seed=$$seed -siege.calls=20000 -siege.without= || exit 1; done)
+	$(call evidence,siege-undefended,1,$(CLUSTER) -timeout=90m ./test/siege -siege.calls=0 -siege.without=lifecycle$(comma)started$(comma)ownership$(comma)growth$(comma)placement$(comma)exposure -siege.most=20000)
 	$(call evidence,turns,none,$(CLUSTER) -timeout=90m ./test/turns)
 	$(call evidence,takeover,none,$(CLUSTER) -timeout=60m ./test/takeover)
 	@$(MAKE) --no-print-directory mutation
@@ -266,6 +268,10 @@ same: ## Objects bare and wrapped under the real operators: the same happens. SH
 same-all: ## All of them; the table goes to docs/evidence (root; an hour)
 	$(call evidence,same,1,$(CLUSTER) -timeout=120m ./test/same -same.shard=all)
 	$(CLUSTER) ./test/same -same.shard=restarts
+
+.PHONY: siege
+siege: ## Random requests with a member's rights: nothing runs without quota. Without a policy, something does. SEED=, CALLS=, WITHOUT= (root; 6 minutes when warm)
+	$(CLUSTER) ./test/siege $(if $(SEED),-siege.seed=$(SEED)) $(if $(CALLS),-siege.calls=$(CALLS)) $(if $(WITHOUT),-siege.without=$(WITHOUT))
 
 .PHONY: helm
 helm: ## The charts with Helm 3 and Helm 4 as users have them, which are built first (3 minutes when warm)
