@@ -78,8 +78,8 @@ func is(pod *corev1.Pod, state string) bool {
 func (w *world) act(ctx context.Context, what string, pod *corev1.Pod) error {
 	program, restart := strings.CutPrefix(what, "restart:")
 	switch {
-	case restart:
-		return w.restart(ctx, program)
+	case restart: // somebody else may have killed it a moment ago
+		return sandbox.Within(ctx, patience.For(limit), func() error { return w.restart(ctx, program) })
 	case what == "delete":
 		return w.deletePod(ctx, pod)
 	case what == "drain":
