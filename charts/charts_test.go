@@ -88,7 +88,7 @@ func TestGolden(t *testing.T) {
 // the Kubernetes version of the local cluster.
 func render(t *testing.T, name string, values map[string]any) (*release.Release, error) {
 	t.Helper()
-	return renderFor(t, must(versions())(t).LocalCluster.Kubernetes, name, values)
+	return renderFor(t, here(t), name, values)
 }
 
 func renderFor(t *testing.T, kubernetes, name string, values map[string]any) (*release.Release, error) {
@@ -96,7 +96,26 @@ func renderFor(t *testing.T, kubernetes, name string, values map[string]any) (*r
 	if slices.Contains(thinCharts, name) {
 		name, values = "mlbatch", alone(name, values)
 	}
-	return packaging.Render(t.Context(), load(t, name), name, namespace, kubernetes, values)
+	return once(kubernetes, name, values, func() (*release.Release, error) {
+		return packaging.Render(t.Context(), load(t, name), name, namespace, kubernetes, values)
+	})
+}
+
+// renderLight is renderFor without the content of CRDs, which take most of the time, for tests that ask nothing about
+// them.
+func renderLight(t *testing.T, kubernetes, name string, values map[string]any) (*release.Release, error) {
+	t.Helper()
+	if slices.Contains(thinCharts, name) {
+		name, values = "mlbatch", alone(name, values)
+	}
+	return once(kubernetes, "light "+name, values, func() (*release.Release, error) {
+		return packaging.Render(t.Context(), withoutCRDs(t, name), name, namespace, kubernetes, values)
+	})
+}
+
+func here(t *testing.T) string {
+	t.Helper()
+	return must(versions())(t).LocalCluster.Kubernetes
 }
 
 // load reads a chart from its archive. It does so for each call, because rendering

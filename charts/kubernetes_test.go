@@ -32,7 +32,7 @@ func TestEveryProfileRendersOnEveryKubernetes(t *testing.T) {
 		in := values(t, must(setup.Profile(profile))(t))
 		for minor := oldestMinor; minor <= newestMinor; minor++ {
 			kubernetes := fmt.Sprintf("v1.%d.2-gke.100", minor)
-			rendered, err := packaging.Render(t.Context(), withoutCRDs(t), "mlbatch", namespace, kubernetes, in)
+			rendered, err := renderLight(t, kubernetes, "mlbatch", in)
 			if err != nil {
 				t.Errorf("%s on %s: %v", profile, kubernetes, err)
 				continue
@@ -52,10 +52,10 @@ func TestEveryProfileRendersOnEveryKubernetes(t *testing.T) {
 	}
 }
 
-// withoutCRDs is the umbrella chart without its CRDs, which are most of its size, and the same on all clusters.
-func withoutCRDs(t *testing.T) *chart.Chart {
+// withoutCRDs is a chart without its CRDs, which are most of its size, and the same on all clusters.
+func withoutCRDs(t *testing.T, name string) *chart.Chart {
 	t.Helper()
-	whole := packaged(t, "mlbatch")
+	whole := packaged(t, name)
 	light := packaging.Chart{Name: whole.Name, Version: whole.Version, Files: map[string][]byte{}}
 	for file, text := range whole.Files {
 		switch {

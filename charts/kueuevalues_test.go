@@ -145,13 +145,13 @@ func TestValuesThatKueueCannotHaveAreRefusedOrNoted(t *testing.T) {
 		t.Fatal(err)
 	}
 	wrong["controllerManager"] = map[string]any{"featureGates": otherGates(tableOfKueue(t), "refuse")}
-	_, refused := render(t, "mlbatch", map[string]any{"kueue": wrong})
+	_, refused := renderLight(t, here(t), "mlbatch", map[string]any{"kueue": wrong})
 	if refused == nil {
 		t.Fatal("nothing is refused")
 	}
 	table := tableOfKueue(t)
 	harmless := map[string]any{"kueue": onlyNoted(table, wrong)}
-	notes := must(render(t, "mlbatch", harmless))(t).Info.Notes
+	notes := must(renderLight(t, here(t), "mlbatch", harmless))(t).Info.Notes
 	for part, rows := range map[string]map[string]any{
 		"kueue.%": table.Values, "% in kueue.managerConfig.configuration": table.Configuration,
 		"% in kueue.controllerManager.featureGates": table.FeatureGates,
@@ -235,7 +235,7 @@ func TestValuesOfKueueThatFitEachOther(t *testing.T) {
 			if err := yaml.Unmarshal([]byte(text), &in); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := render(t, "mlbatch", map[string]any{"kueue": in}); err != nil {
+			if _, err := renderLight(t, here(t), "mlbatch", map[string]any{"kueue": in}); err != nil {
 				t.Error(err)
 			}
 		})

@@ -25,7 +25,7 @@ func webhooksOfKueue(t *testing.T, values map[string]any) (all []kueueWebhook) {
 	add := func(name string, rules []admissionregistrationv1.RuleWithOperations, when []admissionregistrationv1.MatchCondition) {
 		all = append(all, kueueWebhook{name[0] == 'm', strings.TrimSuffix(name[1:], ".kb.io"), rules[0].APIGroups[0], when})
 	}
-	for _, document := range strings.Split(must(render(t, "mlbatch", values))(t).Manifest, "\n---\n") {
+	for _, document := range strings.Split(must(renderLight(t, here(t), "mlbatch", values))(t).Manifest, "\n---\n") {
 		switch parse(t, document).id() {
 		case "MutatingWebhookConfiguration/kueue-mutating-webhook-configuration":
 			for _, w := range read[admissionregistrationv1.MutatingWebhookConfiguration](t, document).Webhooks {
@@ -100,7 +100,7 @@ func TestTheVisibilityAPIIsRegisteredIfItIsServed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			values := map[string]any{"kueue": map[string]any{"controllerManager": map[string]any{"featureGates": row.gates}}}
-			manifest := must(render(t, "mlbatch", values))(t).Manifest
+			manifest := must(renderLight(t, here(t), "mlbatch", values))(t).Manifest
 			if got := strings.Count(manifest, "\nkind: APIService\n"); got != row.want {
 				t.Errorf("%d APIServices are registered, want %d", got, row.want)
 			}

@@ -3,6 +3,7 @@
 package charts_test
 
 import (
+	"cmp"
 	"os"
 	"strings"
 	"testing"
@@ -41,11 +42,7 @@ func TestMistakes(t *testing.T) {
 
 func refuses(t *testing.T, name string, row mistake) {
 	t.Helper()
-	kubernetes := row.Kubernetes
-	if kubernetes == "" {
-		kubernetes = must(versions())(t).LocalCluster.Kubernetes
-	}
-	_, err := renderFor(t, kubernetes, name, row.Values)
+	_, err := renderLight(t, cmp.Or(row.Kubernetes, here(t)), name, row.Values)
 	if err == nil {
 		t.Fatal("the values are accepted")
 	}

@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 )
 
 // object has the fields of rendered objects that the tests read.
@@ -25,20 +24,10 @@ type object struct {
 
 func parse(t *testing.T, document string) object {
 	t.Helper()
-	var o object
-	meta := struct {
-		metav1.TypeMeta   `json:",inline"`
-		metav1.ObjectMeta `json:"metadata"`
-	}{}
-	if err := yaml.Unmarshal([]byte(document), &meta); err != nil {
-		t.Fatalf("cannot parse: %v\n%s", err, document)
-	}
-	o.TypeMeta, o.ObjectMeta = meta.TypeMeta, meta.ObjectMeta
-	if o.Kind != "Deployment" && o.Kind != "ConfigMap" && o.Kind != "Secret" {
-		return o
-	}
-	if err := yaml.Unmarshal([]byte(document), &o); err != nil {
-		t.Fatalf("cannot parse %s: %v", o.id(), err)
+	of := headOf(t, document)
+	o := object{TypeMeta: of.TypeMeta, ObjectMeta: of.ObjectMeta}
+	if o.Kind == "Deployment" || o.Kind == "ConfigMap" || o.Kind == "Secret" {
+		readWhole(t, document, &o)
 	}
 	return o
 }

@@ -48,7 +48,7 @@ func policies(t *testing.T) map[string]validating.Validator {
 
 func policiesWith(t *testing.T, values map[string]any) map[string]admissionregistration.ValidatingAdmissionPolicy {
 	t.Helper()
-	rendered, err := render(t, "mlbatch", values)
+	rendered, err := renderLight(t, here(t), "mlbatch", values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +66,22 @@ func policiesWith(t *testing.T, values map[string]any) map[string]admissionregis
 	return found
 }
 
+// validators are compiled policies, by their text. An API server shares them among all requests, too.
+var validators sync.Map
+
 // compile compiles a policy as an API server does that stores it.
 func compile(t *testing.T, policy admissionregistration.ValidatingAdmissionPolicy) validating.Validator {
+	t.Helper()
+	text := string(must(json.Marshal(policy))(t))
+	known, is := validators.Load(text)
+	if !is {
+		known = validator(t, policy)
+		validators.Store(text, known)
+	}
+	return known.(validating.Validator)
+}
+
+func validator(t *testing.T, policy admissionregistration.ValidatingAdmissionPolicy) validating.Validator {
 	t.Helper()
 	compiler := compilerOf(t, policy)
 	authorized, plain := cel.OptionalVariableDeclarations{HasAuthorizer: true}, cel.OptionalVariableDeclarations{}
@@ -293,7 +307,7 @@ func TestEachPolicyCanBeDisabledAlone(t *testing.T) {
 		if _, there := left[name]; there || len(left) != len(all)-1 {
 			t.Errorf("without %s there are %d policies", value, len(left))
 		}
-		if manifest := must(render(t, "mlbatch", off))(t).Manifest; strings.Contains(manifest, "policyName: "+name+"\n") {
+		if manifest := must(renderLight(t, here(t), "mlbatch", off))(t).Manifest; strings.Contains(manifest, "policyName: "+name+"\n") {
 			t.Errorf("without %s there is its binding", value)
 		}
 	}

@@ -140,7 +140,7 @@ func TestRequirementsAcceptValidValues(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := renderFor(t, row.kubernetes, "mlbatch", row.values); err != nil {
+			if _, err := renderLight(t, row.kubernetes, "mlbatch", row.values); err != nil {
 				t.Error(err)
 			}
 		})
@@ -185,7 +185,7 @@ func TestNetworkPoliciesAllowTheListeningPorts(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rendered, err := render(t, "mlbatch", row.values)
+			rendered, err := renderLight(t, here(t), "mlbatch", row.values)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -218,7 +218,7 @@ func TestNotesNameTheRequiredScheduler(t *testing.T) {
 		"it is disabled and not required": {map[string]any{"coscheduler": off, "training-operator": off, "appwrapper": off}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rendered, err := render(t, "mlbatch", row.values)
+			rendered, err := renderLight(t, here(t), "mlbatch", row.values)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -247,7 +247,7 @@ func TestNotesNameKueuesServiceAccounts(t *testing.T) {
 		"the controller is disabled": {map[string]any{"kueue": off, "appwrapper": off}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rendered, err := render(t, "mlbatch", row.values)
+			rendered, err := renderLight(t, here(t), "mlbatch", row.values)
 			if err != nil {
 				t.Fatal(err)
 			}
