@@ -73,7 +73,7 @@ func includes(list []string, value string) bool {
 func rulesByAccount(t *testing.T, values map[string]any) map[string][]rbac.PolicyRule {
 	t.Helper()
 	roles := clusterRolesWith(t, values)
-	rendered, err := render(t, "mlbatch", values)
+	rendered, err := renderLight(t, here(t), "mlbatch", values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestThePageNamesTheControllersOfOpenShiftAI(t *testing.T) {
 // controllersOf are whom these values let act as controllers.
 func controllersOf(t *testing.T, in map[string]any) []rbac.Subject {
 	t.Helper()
-	rendered := must(render(t, "mlbatch", in))(t)
+	rendered := must(renderLight(t, here(t), "mlbatch", in))(t)
 	for _, document := range strings.Split(rendered.Manifest, "\n---\n") {
 		if o := parse(t, document); o.Kind != "ClusterRoleBinding" || o.Name != "mlbatch-control" {
 			continue

@@ -22,7 +22,7 @@ func clusterRoles(t *testing.T) map[string]rbac.ClusterRole {
 
 func clusterRolesWith(t *testing.T, values map[string]any) map[string]rbac.ClusterRole {
 	t.Helper()
-	rendered, err := render(t, "mlbatch", values)
+	rendered, err := renderLight(t, here(t), "mlbatch", values)
 	if err != nil {
 		t.Fatal(err)
 	}
