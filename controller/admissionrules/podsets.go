@@ -39,3 +39,31 @@ func PodTemplate(template *unstructured.Unstructured, path string) (corev1.PodTe
 	}
 	return decoded, nil
 }
+
+// Pods are those of one pod set.
+type Pods struct {
+	Count    int32
+	Template corev1.PodTemplateSpec
+}
+
+// Pods are all pods of an AppWrapper, in the order of its pod sets.
+func (d Decoded) Pods() ([]Pods, error) {
+	var all []Pods
+	for i, template := range d.Templates {
+		if err := d.Errors[i]; err != nil {
+			return nil, err
+		}
+		podSets, err := PodSets(d.AppWrapper.Spec.Components[i].DeclaredPodSets, template)
+		if err != nil {
+			return nil, err
+		}
+		for _, podSet := range podSets {
+			pod, err := PodTemplate(template, podSet.Path)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, Pods{podSet.Count(), pod})
+		}
+	}
+	return all, nil
+}

@@ -3,11 +3,16 @@
 package admissionrules
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
 func TestAKnownKindIsKnownInAnyVersion(t *testing.T) {
@@ -46,6 +51,30 @@ func TestThePodTemplateOfAPodSet(t *testing.T) {
 	} {
 		if _, err := PodTemplate(job, path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", path, err, want)
+		}
+	}
+}
+
+func TestThePodsOfAnAppWrapper(t *testing.T) {
+	of := func(raw string, declared ...v1beta2.AppWrapperPodSet) v1beta2.AppWrapperComponent {
+		return v1beta2.AppWrapperComponent{DeclaredPodSets: declared, Template: runtime.RawExtension{Raw: []byte(raw)}}
+	}
+	job := of(`{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"parallelism": 3, "template": {"spec": {"nodeName": "first"}}}}`)
+	pod := of(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"nodeName": "second"}}`)
+	pods, err := Decode(&v1beta2.AppWrapper{Spec: v1beta2.AppWrapperSpec{Components: []v1beta2.AppWrapperComponent{job, pod}}}).Pods()
+	var got []string
+	for _, p := range pods {
+		got = append(got, fmt.Sprint(p.Count, " ", p.Template.Spec.NodeName))
+	}
+	if want := []string{"3 first", "1 second"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for what, broken := range map[string]v1beta2.AppWrapperComponent{
+		"no resource":         of(`{`),
+		"a path without pods": of(string(pod.Template.Raw), v1beta2.AppWrapperPodSet{Path: "template.spec.nothing"}),
+	} {
+		if pods, err := Decode(&v1beta2.AppWrapper{Spec: v1beta2.AppWrapperSpec{Components: []v1beta2.AppWrapperComponent{job, broken}}}).Pods(); err == nil {
+			t.Errorf("%s: there are %d pod sets", what, len(pods))
 		}
 	}
 }

@@ -44,25 +44,16 @@ func missing(ctx context.Context, c client.Reader, aw *v1beta2.AppWrapper) (note
 
 // neededBy are the objects that the pods of an AppWrapper need, each once, without those that it wraps itself.
 func neededBy(aw *v1beta2.AppWrapper) ([]needed, error) {
-	var all []needed
 	decoded := admissionrules.Decode(aw)
-	for i, template := range decoded.Templates {
-		if err := decoded.Errors[i]; err != nil {
-			return nil, err
-		}
-		podSets, err := admissionrules.PodSets(aw.Spec.Components[i].DeclaredPodSets, template)
-		if err != nil {
-			return nil, err
-		}
-		for _, podSet := range podSets {
-			pod, err := admissionrules.PodTemplate(template, podSet.Path)
-			if err != nil {
-				return nil, err
-			}
-			for _, n := range neededByPod(pod.Spec) {
-				if !slices.Contains(all, n) {
-					all = append(all, n)
-				}
+	pods, err := decoded.Pods()
+	if err != nil {
+		return nil, err
+	}
+	var all []needed
+	for _, p := range pods {
+		for _, n := range neededByPod(p.Template.Spec) {
+			if !slices.Contains(all, n) {
+				all = append(all, n)
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/component-helpers/resource"
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
@@ -16,34 +15,15 @@ import (
 
 // podSetsOf returns the pod sets of a rendered job with their resource requests.
 func podSetsOf(aw *v1beta2.AppWrapper) ([]quota.PodSet, error) {
-	decoded := admissionrules.Decode(aw)
-	var all []quota.PodSet
-	for i, template := range decoded.Templates {
-		if err := decoded.Errors[i]; err != nil {
-			return nil, fmt.Errorf("cannot read the pods of the rendered job: %w", err)
-		}
-		found, err := podSetsOfComponent(aw.Spec.Components[i], template)
-		if err != nil {
-			return nil, fmt.Errorf("cannot read the pods of the rendered job: %w", err)
-		}
-		all = append(all, found...)
-	}
-	return all, nil
-}
-
-func podSetsOfComponent(component v1beta2.AppWrapperComponent, template *unstructured.Unstructured) ([]quota.PodSet, error) {
-	declared, err := admissionrules.PodSets(component.DeclaredPodSets, template)
+	pods, err := admissionrules.Decode(aw).Pods()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot read the pods of the rendered job: %w", err)
 	}
 	var all []quota.PodSet
-	for _, podSet := range declared {
-		pod, err := admissionrules.PodTemplate(template, podSet.Path)
-		if err != nil {
-			return nil, err
-		}
-		requests := resource.PodRequests(&corev1.Pod{Spec: pod.Spec}, resource.PodResourcesOptions{})
-		all = append(all, quota.PodSet{Count: int64(podSet.Count()), Requests: requests, PriorityClass: pod.Spec.PriorityClassName})
+	for _, p := range pods {
+		spec := p.Template.Spec
+		requests := resource.PodRequests(&corev1.Pod{Spec: spec}, resource.PodResourcesOptions{})
+		all = append(all, quota.PodSet{Count: int64(p.Count), Requests: requests, PriorityClass: spec.PriorityClassName})
 	}
 	return all, nil
 }
