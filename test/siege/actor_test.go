@@ -86,6 +86,9 @@ func (a actor) of(api dynamic.Interface, resource string) dynamic.ResourceInterf
 	return api.Resource(a.resources[resource]).Namespace(a.namespace)
 }
 
+// errNone is for a call that was not sent, because no controller has made what it names.
+var errNone = errors.New("nobody has made any")
+
 func (a actor) send(ctx context.Context, c grammar.Call) error {
 	body, err := grammar.Text(c.Body, a.episode, func(resource, name string) string { return a.uid(ctx, resource, name) })
 	if err != nil {
@@ -95,7 +98,7 @@ func (a actor) send(ctx context.Context, c grammar.Call) error {
 	if name == "" {
 		names := a.named(ctx, c.Resource)
 		if len(names) == 0 {
-			return nil // nobody has made any
+			return errNone
 		}
 		name = names[c.Nth%len(names)]
 	}

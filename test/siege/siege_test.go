@@ -6,6 +6,7 @@ package siege_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -157,6 +158,9 @@ func (s *siege) next(calls int) (string, []grammar.Call) {
 func (s *siege) count(c grammar.Call, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if errors.Is(err, errNone) {
+		return
+	}
 	s.sent++
 	s.outcomes[string(c.Verb)+" "+outcome(err)]++
 	if s.sent%500 == 0 {
