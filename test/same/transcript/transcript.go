@@ -112,10 +112,10 @@ func (t *Transcript) started(l *life, pod *corev1.Pod, at time.Time) {
 // Race is the time of a race on a machine that does nothing else.
 const Race = 3 * time.Second
 
-// discount does not count the last start of a container if it was started again just now, when its pod or the object
-// ends: a moment earlier or later, it would have been another number.
+// discount does not count the last start of a container if it was started again just now and has not ended by itself
+// when its pod or the object ends: a moment earlier or later, it would have been another number.
 func (t *Transcript) discount(l *life, at time.Time) {
-	if l.restarts > 0 && at.Sub(l.started) < t.race {
+	if l.ended == 0 && l.restarts > 0 && at.Sub(l.started) < t.race {
 		l.starts, l.uncounted, l.started = l.starts-1, l.uncounted+1, time.Time{}
 	}
 }

@@ -231,6 +231,7 @@ func TestStartsAtTheEndAreNotCounted(t *testing.T) {
 		"long before its deletion":  {newRun().pod("a", "1", "runs").pod("a", "1", "again").rest(time.Minute).pod("a", "1", "gone"), 2},
 		"on a slow machine":         {slowly().pod("a", "1", "runs").pod("a", "1", "again").rest(4*time.Second).pod("a", "1", "gone"), 1},
 		"right before its deletion": {newRun().pod("a", "1", "runs").pod("a", "1", "again").pod("a", "1", "gone"), 1},
+		"it has succeeded itself":   {newRun().pod("a", "1", "runs").pod("a", "1", "again").pod("a", "1", "over").says("Failed/Crashed"), 2},
 		"the only start":            {newRun().pod("a", "1", "runs").pod("a", "1", "gone"), 1},
 	} {
 		if got := starts(test.run); got != test.want {
