@@ -49,16 +49,14 @@ var seedOfUIDs = maphash.MakeSeed()
 
 // note counts a pod that is gone.
 func (g *gonePods) note(pod *corev1.Pod) {
-	attempt := pod.Labels[v1beta2.AttemptLabel]
-	if attempt == "" {
+	attempt, interrupted := pod.Labels[v1beta2.AttemptLabel], interruptedAt(pod)
+	if attempt == "" || pod.Status.Phase == corev1.PodFailed && interrupted.IsZero() {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	gone := g.of(attempt)
-	if pod.Status.Phase != corev1.PodSucceeded {
-		gone.interrupt(interruptedAt(pod))
-	}
+	gone.interrupt(interrupted)
 	if pod.Status.Phase == corev1.PodFailed {
 		return
 	}

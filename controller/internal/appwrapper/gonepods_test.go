@@ -75,7 +75,7 @@ func TestWhatTheWatchToldOfGonePods(t *testing.T) {
 func TestTheFirstInterruptionIsKept(t *testing.T) {
 	now, deleted := time.Unix(5000, 0), metav1.Unix(4000, 0)
 	h, attempt := newHeard(func() time.Time { return now }), attemptLabel(attempted().aw)
-	for i, phase := range []corev1.PodPhase{corev1.PodFailed, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed} {
+	for i, phase := range []corev1.PodPhase{corev1.PodRunning, corev1.PodRunning, corev1.PodRunning, corev1.PodFailed} {
 		p := podOfAttempt(types.UID(phase)+types.UID(rune('0'+i)), "1", attempt, phase)
 		if at := metav1.NewTime(deleted.Add(-time.Duration(i) * time.Minute)); i < 3 {
 			p.DeletionTimestamp = &at
@@ -84,7 +84,7 @@ func TestTheFirstInterruptionIsKept(t *testing.T) {
 	}
 	o := attempted()
 	h.gone.observe(o)
-	if want := deleted.Add(time.Second - time.Minute); !o.snapshot.Interrupted.Equal(want) || !o.snapshot.WatchedSince.Equal(now) {
+	if want := deleted.Add(time.Second - 2*time.Minute); !o.snapshot.Interrupted.Equal(want) || !o.snapshot.WatchedSince.Equal(now) {
 		t.Errorf("interrupted at %s, not %s; watched since %s", o.snapshot.Interrupted, want, o.snapshot.WatchedSince)
 	}
 	other := attempted()
