@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -51,10 +50,10 @@ func isReview(r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, "/apis/authorization.k8s.io/") || strings.HasPrefix(r.URL.Path, "/apis/authentication.k8s.io/")
 }
 
-// bounded asks the API server to give up in time. It counts whole seconds.
+// bounded asks the API server to give up in time.
 func bounded(r *http.Request, left time.Duration) *http.Request {
 	query := r.URL.Query()
-	query.Set("timeout", strconv.Itoa(max(1, int(left.Seconds())))+"s")
+	query.Set("timeout", max(left.Truncate(time.Millisecond), time.Millisecond).String())
 	r.URL.RawQuery = query.Encode()
 	return r
 }

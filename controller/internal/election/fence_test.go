@@ -47,7 +47,7 @@ func TestALeaderWritesUntilItsLeaseRunsOut(t *testing.T) {
 	}{
 		{0, "POST " + components + "?timeout=15s"},
 		{10 * time.Second, "POST " + components + "?timeout=5s"},
-		{14*time.Second + 900*time.Millisecond, "POST " + components + "?timeout=1s"},
+		{14*time.Second + 900*time.Millisecond, "POST " + components + "?timeout=100ms"},
 	} {
 		p.clock = start.Add(paused.pause)
 		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
