@@ -222,6 +222,7 @@ func TestValuesOfKueueThatFitEachOther(t *testing.T) {
 	rows := map[string]string{
 		"cert-manager with an issuer of one's own": `{enableCertManager: true, certManager: {issuerRef: {name: mine, kind: ClusterIssuer}}}`,
 		"a webhook on another port":                `{webhookService: {ports: [{port: 443, protocol: TCP, targetPort: 10443}]}, managerConfig: {configuration: {webhook: {port: 10443}}}}`,
+		"the gate of labels of metrics, and none":  `{controllerManager: {featureGates: [` + ours + `, {name: CustomMetricLabels, enabled: true}]}, managerConfig: {configuration: {metrics: null}}}`,
 		"labels of metrics, and their gate":        `{controllerManager: {featureGates: [` + ours + `, {name: CustomMetricLabels, enabled: true}]}, managerConfig: {configuration: {metrics: {customLabels: [{name: team}]}}}}`,
 		"gates that go together":                   `{controllerManager: {featureGates: [` + ours + `, ` + noTopologies + `]}}`,
 		"a gate of another version of Kueue":       `{controllerManager: {manager: {image: {tag: v0.20.0}}, featureGates: [` + ours + `, {name: OfTheFuture, enabled: true}]}}`,
