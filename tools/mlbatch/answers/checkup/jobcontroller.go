@@ -48,6 +48,9 @@ func (o Objects) podsCreatedSlowly() (found []sight) {
 }
 
 func podsOfKube(aw *v1beta2.AppWrapper) (pods int) {
+	if aw.Status.Phase == v1beta2.AppWrapperSucceeded || aw.Status.Phase == v1beta2.AppWrapperFailed {
+		return 0
+	}
 	for _, c := range aw.Status.ComponentStatus {
 		if slices.Contains(kindsOfKube, c.Kind) {
 			for _, s := range c.PodSets {
