@@ -31,9 +31,10 @@ type Lock struct {
 	resourcelock.Interface
 	duration time.Duration
 	now      func() time.Time
-	// renewed is when the last request that renewed the Lease was sent: nil before the first, zero
-	// after the Lease was given back.
+	// renewed is when the last request that renewed the Lease was sent; nil before the first.
 	renewed atomic.Pointer[time.Time]
+	// over is set from when the Lease is given back until it is renewed.
+	over atomic.Bool
 }
 
 // New returns the lock of a Lease. Its requests bypass what New adds to client: the lock's Fence,
@@ -86,7 +87,8 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 // mayGiveBack also ends all writes: whatever the answer is, another may have the Lease. A leader that could not
 // renew its Lease for long may have requests under way, which end with the Lease and not before.
 func (l *Lock) mayGiveBack() error {
-	renewed := l.renewed.Swap(&time.Time{})
+	l.over.Store(true)
+	renewed := l.renewed.Load()
 	if renewed == nil || elapsed(*renewed, l.now()) < RenewDeadline(l.duration) {
 		return nil
 	}
@@ -103,6 +105,7 @@ func (l *Lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 	err := write(ctx, record)
 	if err == nil && record.HolderIdentity != "" {
 		l.renewed.Store(&sent)
+		l.over.Store(false)
 	}
 	return err
 }

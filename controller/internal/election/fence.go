@@ -31,7 +31,7 @@ func (l *Lock) fence(next http.RoundTripper) http.RoundTripper {
 			return next.RoundTrip(r)
 		}
 		left := l.duration - elapsed(*renewed, l.now())
-		if left <= 0 {
+		if left <= 0 || l.over.Load() {
 			return nil, fmt.Errorf("did not send %s %s: the Lease of this controller has run out, and another one may lead", r.Method, r.URL.Path)
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), left)

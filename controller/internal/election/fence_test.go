@@ -135,6 +135,23 @@ func TestAnOldLeaseIsNotGivenBack(t *testing.T) {
 	p.received(t)
 }
 
+// client-go tries again after a conflict with a renewal that was under way.
+func TestALeaseIsGivenBackAtTheSecondTry(t *testing.T) {
+	p := replica(t)
+	p.renew(t)
+	p.fails = true
+	if err := p.lock.Update(t.Context(), resourcelock.LeaderElectionRecord{}); err == nil {
+		t.Fatal("the API server refuses it, and it is given back")
+	}
+	p.fails = false
+	if err := p.lock.Update(t.Context(), resourcelock.LeaderElectionRecord{}); err != nil {
+		t.Errorf("others wait until it runs out: %v", err)
+	}
+	if err := p.send(http.MethodPost, components); err == nil {
+		t.Error("it still writes")
+	}
+}
+
 // A Lease that could not be renewed is as old as before.
 func TestARenewalThatFailsDoesNotCount(t *testing.T) {
 	p := replica(t)
