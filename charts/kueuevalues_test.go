@@ -68,7 +68,7 @@ func fieldLeaves(of reflect.Type, at string, found func(string)) {
 	}
 }
 
-// isSection reports whether a type is a part of the configuration that of is from.
+// isSection reports whether a type is a section of the configuration whose type is of.
 func isSection(kind, of reflect.Type) bool {
 	return kind.Kind() == reflect.Struct && (kind.PkgPath() == of.PkgPath() || strings.Contains(kind.PkgPath(), "component-base/config"))
 }
@@ -222,6 +222,7 @@ func TestValuesOfKueueThatFitEachOther(t *testing.T) {
 	rows := map[string]string{
 		"cert-manager with an issuer of one's own": `{enableCertManager: true, certManager: {issuerRef: {name: mine, kind: ClusterIssuer}}}`,
 		"a webhook on another port":                `{webhookService: {ports: [{port: 443, protocol: TCP, targetPort: 10443}]}, managerConfig: {configuration: {webhook: {port: 10443}}}}`,
+		"no alpha gates, as by default":             `{controllerManager: {featureGates: [` + ours + `, {name: AllAlpha, enabled: false}]}}`,
 		"the gate of labels of metrics, and none":  `{controllerManager: {featureGates: [` + ours + `, {name: CustomMetricLabels, enabled: true}]}, managerConfig: {configuration: {metrics: null}}}`,
 		"labels of metrics, and their gate":        `{controllerManager: {featureGates: [` + ours + `, {name: CustomMetricLabels, enabled: true}]}, managerConfig: {configuration: {metrics: {customLabels: [{name: team}]}}}}`,
 		"gates that go together":                   `{controllerManager: {featureGates: [` + ours + `, ` + noTopologies + `]}}`,
