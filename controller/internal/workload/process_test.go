@@ -34,6 +34,18 @@ func start(t *testing.T, pause preemptionpause.Pause, kinds ...schema.GroupVersi
 	return startWith(t, pause, &Evictions{}, kinds...)
 }
 
+// store puts a Workload on the API server.
+func store(t *testing.T, api *fakeapiserver.Server, w *kueue.Workload) {
+	t.Helper()
+	text, err := json.Marshal(w)
+	if err == nil {
+		err = api.Put(text)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func startWith(t *testing.T, pause preemptionpause.Pause, evictions *Evictions, kinds ...schema.GroupVersionKind) *fakeapiserver.Server {
 	t.Helper()
 	api := fakeapiserver.Start(kinds...)
@@ -65,15 +77,9 @@ func TestTheControllerPausesWork(t *testing.T) {
 	w.SetGroupVersionKind(kueue.SchemeGroupVersion.WithKind("Workload"))
 	now := metav1.Now()
 	w.Status.Conditions[0].LastTransitionTime = now
-	text, err := json.Marshal(w)
-	if err == nil {
-		err = api.Put(text)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	store(t, api, w)
 	var status kueue.WorkloadStatus
-	err = patience.PollFor(t.Context(), 10*time.Millisecond, patience.Short, func(context.Context) (bool, error) {
+	err := patience.PollFor(t.Context(), 10*time.Millisecond, patience.Short, func(context.Context) (bool, error) {
 		err := json.Unmarshal(api.Get("workloads", key).Fields["status"], &status)
 		return status.RequeueState != nil, err
 	})
@@ -94,15 +100,9 @@ func TestAnIdleWorkloadIsForgottenWithoutPauses(t *testing.T) {
 		{Type: kueue.WorkloadEvicted, Status: metav1.ConditionTrue, Reason: kueue.WorkloadDeactivated, LastTransitionTime: now},
 		{Type: kueue.WorkloadDeactivationTarget, Status: metav1.ConditionTrue, Reason: deactivation.Reason, LastTransitionTime: now},
 	}
-	text, err := json.Marshal(w)
-	if err == nil {
-		err = api.Put(text)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	store(t, api, w)
 	var status kueue.WorkloadStatus
-	err = patience.PollFor(t.Context(), 10*time.Millisecond, patience.Short, func(context.Context) (bool, error) {
+	err := patience.PollFor(t.Context(), 10*time.Millisecond, patience.Short, func(context.Context) (bool, error) {
 		status = kueue.WorkloadStatus{}
 		err := json.Unmarshal(api.Get("workloads", key).Fields["status"], &status)
 		return len(status.Conditions) == 1, err
