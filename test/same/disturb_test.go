@@ -78,7 +78,7 @@ func is(pod *corev1.Pod, state string) bool {
 func (w *world) act(ctx context.Context, what string, pod *corev1.Pod) error {
 	program, restart := strings.CutPrefix(what, "restart:")
 	switch {
-	case restart: // somebody else may have killed it a moment ago
+	case restart: // another disturbance may have killed it a moment ago
 		return sandbox.Within(ctx, patience.For(limit), func() error { return w.restart(ctx, program) })
 	case what == "delete":
 		return w.deletePod(ctx, pod)

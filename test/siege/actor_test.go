@@ -137,7 +137,7 @@ func deletion(c grammar.Call) metav1.DeleteOptions {
 	return options
 }
 
-// uid is that of an object, or of one that was there.
+// uid is an object's, or one that no object has.
 func (a actor) uid(ctx context.Context, resource, name string) string {
 	o, err := a.of(a.see, resource).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

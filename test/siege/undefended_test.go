@@ -71,7 +71,8 @@ func (s *siege) first() *referee.Finding {
 	return &s.findings[0]
 }
 
-// scope changes where a policy is in force, and gives the API server some seconds to read that.
+// scope changes where a policy is in force. No answer says when the API server has read that, and what it finds with a
+// policy that is still away would be put down to the next one.
 func (w *world) scope(t *testing.T, policy, patch string) {
 	t.Helper()
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{}

@@ -86,7 +86,7 @@ func (w *world) as(user string) *rest.Config {
 	return config
 }
 
-// labelNodes keeps one node for somebody else.
+// labelNodes marks the nodes of the siege, and keeps the first one for another team.
 func (w *world) labelNodes() {
 	w.Helper()
 	for i := range nodes {

@@ -43,7 +43,7 @@ func (f Finding) key() string { return f.Rule + " " + f.Object }
 
 var episodes = regexp.MustCompile(`(?:^|[/ -])(e[0-9]+)-[a-d](?:-|$)`)
 
-// EpisodeOf reads the name of an episode from that of an object, which operators put into the names of what they make.
+// EpisodeOf reads the episode in the name of an object. Operators put it into the names of what they make.
 func EpisodeOf(name string) string {
 	if found := episodes.FindStringSubmatch(name); found != nil {
 		return found[1]
