@@ -222,7 +222,7 @@ func TestValuesOfKueueThatFitEachOther(t *testing.T) {
 	rows := map[string]string{
 		"cert-manager with an issuer of one's own": `{enableCertManager: true, certManager: {issuerRef: {name: mine, kind: ClusterIssuer}}}`,
 		"a webhook on another port":                `{webhookService: {ports: [{port: 443, protocol: TCP, targetPort: 10443}]}, managerConfig: {configuration: {webhook: {port: 10443}}}}`,
-		"no alpha gates, as by default":             `{controllerManager: {featureGates: [` + ours + `, {name: AllAlpha, enabled: false}]}}`,
+		"no alpha gates, as by default":            `{controllerManager: {featureGates: [` + ours + `, {name: AllAlpha, enabled: false}]}}`,
 		"the gate of labels of metrics, and none":  `{controllerManager: {featureGates: [` + ours + `, {name: CustomMetricLabels, enabled: true}]}, managerConfig: {configuration: {metrics: null}}}`,
 		"labels of metrics, and their gate":        `{controllerManager: {featureGates: [` + ours + `, {name: CustomMetricLabels, enabled: true}]}, managerConfig: {configuration: {metrics: {customLabels: [{name: team}]}}}}`,
 		"gates that go together":                   `{controllerManager: {featureGates: [` + ours + `, ` + noTopologies + `]}}`,
