@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/mlbatch/mlbatch/tools/artifacts/filecache"
 )
 
 // Down stops the cluster and removes everything of it: processes, mounts, network,
@@ -91,8 +89,7 @@ func (c *Cluster) removeRemains() error {
 	if err := c.clearCgroups(); err != nil {
 		return err
 	}
-	// Programs may still be exiting: the keeper counts as gone before its last thread is.
-	if err := filecache.Sweep(c.Dir()); err != nil {
+	if err := os.RemoveAll(c.Dir()); err != nil {
 		return fmt.Errorf("cannot remove the cluster's folder: %w", err)
 	}
 	return nil

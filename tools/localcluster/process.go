@@ -38,11 +38,12 @@ func (p proc) boot() string {
 	return strings.TrimSpace(string(id))
 }
 
-// startTime is when a process started, in clock ticks since boot. A zombie counts as
-// exited.
+// startTime is when a process started, in clock ticks since boot. A zombie counts as exited
+// if it has one thread: a process is a zombie as soon as its first thread has ended, and the
+// kernel ends the rest of a PID namespace with the last thread of its process 1.
 func (p proc) startTime(pid int) (string, error) {
 	fields := p.stat(pid)
-	if len(fields) < 20 || fields[0] == "Z" {
+	if len(fields) < 20 || fields[0] == "Z" && fields[17] == "1" {
 		return "", fmt.Errorf("process %d has exited", pid)
 	}
 	return fields[19], nil

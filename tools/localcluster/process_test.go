@@ -3,20 +3,27 @@
 package localcluster
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// process adds a process to a fake /proc.
+// process adds a process with one thread to a fake /proc.
 func (p proc) process(t *testing.T, pid, parent int, name, state, start string) {
 	t.Helper()
-	stat := fmt.Sprintf("%d (%s) %s %d %s%s 0 0\n", pid, name, state, parent, strings.Repeat("0 ", 17), start)
+	stat := fmt.Sprintf("%d (%s) %s %d %s1 0 %s 0 0\n", pid, name, state, parent, strings.Repeat("0 ", 15), start)
 	dir := filepath.Join(string(p), strconv.Itoa(pid))
 	write(t, filepath.Join(dir, "stat"), stat)
 	write(t, filepath.Join(dir, "comm"), name+"\n")
@@ -64,6 +71,52 @@ func TestAKeeperNeedsARecordAndAProcess(t *testing.T) {
 	}
 	if _, alive := p.keeperOf(dir); alive {
 		t.Error("a process that does not exist lives")
+	}
+}
+
+// endsFirstThread is set in a process that ends its first thread and goes on.
+const endsFirstThread = "LOCALCLUSTER_TEST_ENDS_FIRST_THREAD"
+
+func init() { // the only Go code that the first thread surely runs
+	if os.Getenv(endsFirstThread) == "" {
+		return
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	_, _, _ = unix.Syscall(unix.SYS_EXIT, 0, 0, 0)
+}
+
+func TestAProcessRunsUntilItsLastThreadHasEnded(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), endsFirstThread+"=1")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p, pid := thisHost().proc, cmd.Process.Pid
+	patience.Await(t, "a zombie", func(context.Context) error {
+		if state := p.stat(pid)[0]; state != "Z" {
+			return errors.New("its state is " + state)
+		}
+		return nil
+	})
+	if _, err := p.startTime(pid); err != nil {
+		t.Errorf("while another thread runs: %v", err)
+	}
+	stdin.Close()
+	patience.Await(t, "the end of its last thread", func(context.Context) error {
+		if _, err := p.startTime(pid); err == nil {
+			return errors.New("it counts as running")
+		}
+		return nil
+	})
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
 	}
 }
 
