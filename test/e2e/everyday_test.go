@@ -244,7 +244,7 @@ func (m member) checksTheCluster(ctx context.Context, cfg *envconf.Config) {
 func (m member) retriesAndCancels(ctx context.Context, sleeper, failer *workload.AppWrapper) {
 	m.t.Helper()
 	m.until(ctx, "failer can be repeated", func(ctx context.Context) (string, error) {
-		if err := work.Retry(ctx, m.client, m.find(ctx, "failer"), io.Discard); err != nil {
+		if err := work.Retry(ctx, m.client, m.find(ctx, "failer"), work.Change{}, io.Discard); err != nil {
 			return err.Error(), nil
 		}
 		return "", nil
@@ -252,8 +252,10 @@ func (m member) retriesAndCancels(ctx context.Context, sleeper, failer *workload
 	again := failer.DeepCopy()
 	again.Name = "failer-2"
 	m.untilPhase(ctx, again, workload.AppWrapperFailed)
-	if err := work.Retry(ctx, m.client, m.find(ctx, "speaker"), io.Discard); err == nil || !strings.Contains(err.Error(), "keeps its resources") {
-		m.t.Errorf("speaker is repeated: %v", err)
+	if err := work.Retry(ctx, m.client, m.find(ctx, "speaker"), work.Change{}, io.Discard); err != nil {
+		m.t.Errorf("speaker, which keeps its resources, is not repeated: %v", err)
+	} else if err := work.Wait(ctx, m.client, m.find(ctx, "speaker-2"), io.Discard); err != nil {
+		m.t.Errorf("speaker-2 has succeeded, but wait says: %v", err)
 	}
 	deletion := m.watches(ctx, "sleeper")
 	for _, aw := range []*workload.AppWrapper{sleeper, again} {

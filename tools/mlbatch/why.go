@@ -77,6 +77,14 @@ func oneWork(cmd *cobra.Command, names []string) error {
 	return nil
 }
 
+// someWork is an error without a name.
+func someWork(cmd *cobra.Command, names []string) error {
+	if len(names) == 0 || slices.Contains(names, "") {
+		return fmt.Errorf("name AppWrappers, Runs or jobs: %s NAME…", cmd.CommandPath())
+	}
+	return nil
+}
+
 // names completes NAME and KIND/NAME for a shell.
 func (n *runNamespace) names(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	c, namespace, err := n.connectReader(cmd)
@@ -93,6 +101,12 @@ func (n *runNamespace) names(cmd *cobra.Command, args []string, typed string) ([
 	}
 	slices.Sort(names)
 	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
+}
+
+// moreNames completes names that were not given yet.
+func (n *runNamespace) moreNames(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	names, directive := n.names(cmd, nil, typed)
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) }), directive
 }
 
 // find connects to the cluster, and reads what a command is about from NAME or KIND/NAME.

@@ -4,8 +4,10 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,18 +81,75 @@ func waitCommand() *cobra.Command {
 	})
 }
 
+// aboutWorks is a command about one or several pieces of work. All are found before anything is done.
+func aboutWorks(cmd *cobra.Command, where *runNamespace, do func(*cobra.Command, client.WithWatch, []explain.Objects) error) *cobra.Command {
+	cmd.Args = someWork
+	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		c, namespace, err := where.connectReader(cmd)
+		if err != nil {
+			return err
+		}
+		found, err := findAll(cmd.Context(), c, namespace, names)
+		if err != nil {
+			return err
+		}
+		return do(cmd, c, found)
+	}
+	where.bind(cmd.Flags(), ofTheWork)
+	cmd.ValidArgsFunction = where.moreNames
+	return cmd
+}
+
+// findAll reads what names are about, once each.
+func findAll(ctx context.Context, c client.Client, namespace string, names []string) (all []explain.Objects, err error) {
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			continue
+		}
+		target, err := why.Parse(namespace, name)
+		if err != nil {
+			return nil, err
+		}
+		found, err := why.Find(ctx, c, target)
+		if err != nil {
+			return nil, suggesting(err, target)
+		}
+		all = append(all, found)
+	}
+	return all, nil
+}
+
+// each does something with each piece of work, also after an error. Its error is one line.
+func each(all []explain.Objects, do func(explain.Objects) error) error {
+	var wrong []error
+	for _, o := range all {
+		if err := do(o); err != nil {
+			wrong = append(wrong, err)
+		}
+	}
+	if len(wrong) < 2 {
+		return errors.Join(wrong...)
+	}
+	texts := make([]string, 0, len(wrong))
+	for _, err := range wrong {
+		texts = append(texts, err.Error())
+	}
+	return errors.New(strings.Join(texts, "; "))
+}
+
 func cancelWorkCommand() *cobra.Command {
 	var sure bool
-	cmd := aboutWork(&cobra.Command{
-		Use:   "cancel NAME",
-		Short: "Delete an AppWrapper or a job, or end a Run, after asking",
-		Long: "Delete an AppWrapper or a bare job with all that it has created. A Run is ended, and its record is kept. The\n" +
+	cmd := aboutWorks(&cobra.Command{
+		Use:   "cancel NAME…",
+		Short: "Delete AppWrappers or jobs, or end Runs, after asking",
+		Long: "Delete AppWrappers or bare jobs with all that they have created. A Run is ended, and its record is kept. The\n" +
 			"question is asked on standard error; --yes answers it.",
-	}, &runNamespace{}, func(cmd *cobra.Command, c client.WithWatch, found explain.Objects) error {
+		Example: "  mlbatch cancel train\n  mlbatch cancel train-2 train-3 run/survey --yes",
+	}, &runNamespace{}, func(cmd *cobra.Command, c client.WithWatch, found []explain.Objects) error {
 		if !sure && !confirmed(cmd, work.Ending(found)) {
 			return errors.New("nothing was cancelled: answer yes, or use --yes")
 		}
-		return work.Cancel(cmd.Context(), c, found, cmd.OutOrStdout())
+		return each(found, func(o explain.Objects) error { return work.Cancel(cmd.Context(), c, o, cmd.OutOrStdout()) })
 	})
 	cmd.Flags().BoolVarP(&sure, "yes", "y", false, "do not ask")
 	return cmd
@@ -104,12 +163,23 @@ func confirmed(cmd *cobra.Command, question string) bool {
 }
 
 func retryWorkCommand() *cobra.Command {
-	return aboutWork(&cobra.Command{
-		Use:   "retry NAME",
-		Short: "Submit an AppWrapper that has ended, or a Run, again as NAME-2",
-	}, &runNamespace{}, func(cmd *cobra.Command, c client.WithWatch, found explain.Objects) error {
-		return work.Retry(cmd.Context(), c, found, cmd.OutOrStdout())
+	var annotations []string
+	var change work.Change
+	cmd := aboutWorks(&cobra.Command{
+		Use:   "retry NAME…",
+		Short: "Submit AppWrappers that have ended, or Runs, again as NAME-2",
+		Long: "Submit AppWrappers that have ended, or Runs, again: as NAME-2, or with the next free number. Resources inside get\n" +
+			"new names, too, so that nobody waits until the old ones are removed.",
+		Example: "  mlbatch retry train\n  mlbatch retry train --annotate retryLimit=0 --annotate deletionOnFailureGracePeriodDuration=1h",
+	}, &runNamespace{}, func(cmd *cobra.Command, c client.WithWatch, found []explain.Objects) error {
+		return each(found, func(o explain.Objects) error { return work.Retry(cmd.Context(), c, o, change, cmd.OutOrStdout()) })
 	})
+	cmd.PreRunE = func(*cobra.Command, []string) (err error) {
+		change, err = work.ParseChange(annotations)
+		return err
+	}
+	cmd.Flags().StringArrayVar(&annotations, "annotate", nil, "annotation of the copy, NAME=VALUE, or NAME- to remove it; retryLimit is short for workload.codeflare.dev.appwrapper/retryLimit")
+	return cmd
 }
 
 func logsOfWorkCommand() *cobra.Command {

@@ -53,24 +53,49 @@ func TestCancelAsksFirst(t *testing.T) {
 	}
 }
 
+// All names are looked up before anything is deleted, and what goes wrong with one leaves the others.
+func TestCancelTakesSeveralNames(t *testing.T) {
+	out, progress, requests, err := answer(t, deletable(), "cancel train7 bare train7", "y\n")
+	if progress != "Cancel these 2, with all that they have created: AppWrapper train7 (Suspended), Job bare (Admitted)? [y/N] " || out != "AppWrapper train7 was deleted in namespace blue\n" {
+		t.Errorf("got %q, %q, %v", out, progress, err)
+	}
+	wording.Wanted(t, err, "delete jobs in namespace blue")
+	if last := requests[len(requests)-1]; !strings.HasPrefix(last, "DELETE ") || !strings.Contains(last, "bare") {
+		t.Errorf("the last request is %s", last)
+	}
+	out, progress, requests, err = answer(t, deletable(), "cancel train7 trian7 --yes", "")
+	wording.OneSentence(t, out+progress, err, "there is no AppWrapper, Run or queued job trian7 in namespace blue")
+	if strings.Contains(strings.Join(requests, "\n"), "DELETE") {
+		t.Errorf("something was deleted: %q", requests)
+	}
+}
+
+func TestWhatIsWrongWithSeveralIsOneLine(t *testing.T) {
+	out, progress, _, err := ask(t, busyNamespace(), "retry train7 train8 --annotate retryLimit=0")
+	wording.OneSentence(t, out+progress, err, "AppWrapper train7 has not ended: it is Suspended: wait for its end with 'mlbatch wait train7'; AppWrapper train8 has not ended: ")
+}
+
 func TestCommandsAboutOnePieceOfWork(t *testing.T) {
 	for line, row := range map[string]struct{ out, says string }{
-		"status train7":           {out: "AppWrapper train7 in namespace blue is Suspended.\nQuotaLent: "},
-		"status survey":           {out: "Run survey in namespace blue is Queued.\n"},
-		"status bare":             {out: "Job bare in namespace blue is admitted.\n"},
-		"status train7 -o json":   {out: `"state": "Suspended"`},
-		"status train7 -o yaml":   {out: "\n  state: Suspended\n"},
-		"status trian7":           {says: "there is no AppWrapper, Run or queued job trian7 in namespace blue: did you mean train7?"},
-		"wait trian7":             {says: "there is no AppWrapper, Run or queued job trian7 in namespace blue: did you mean train7?"},
-		"wait job/loose":          {says: "Job loose is in no queue, so nothing says when it ends: use 'kubectl wait'"},
-		"cancel job/x -n red":     {says: "there is no job x in namespace red: is the namespace right?"},
-		"logs bare":               {says: "Job bare has no pods yet: it is Admitted: see 'mlbatch why bare'"},
-		"exec train7":             {says: "name the work, and after -- the command: mlbatch exec NAME -- COMMAND"},
-		"exec train7 ls":          {says: "name the work, and after -- the command: mlbatch exec NAME -- COMMAND"},
-		"logs train7 --attempt 2": {says: "AppWrapper train7 has no attempt 2: the present one is 1"},
-		"logs train7 --attempt 0": {says: "attempts are counted from 1: leave --attempt out for the present one"},
-		"logs train7":             {says: "AppWrapper train7 has no pods yet: it is Suspended: see 'mlbatch why train7'"},
-		"retry train7":            {says: "AppWrapper train7 has not ended: it is Suspended: wait for its end with 'mlbatch wait train7'"},
+		"status train7":                      {out: "AppWrapper train7 in namespace blue is Suspended.\nQuotaLent: "},
+		"status survey":                      {out: "Run survey in namespace blue is Queued.\n"},
+		"status bare":                        {out: "Job bare in namespace blue is admitted.\n"},
+		"status train7 -o json":              {out: `"state": "Suspended"`},
+		"status train7 -o yaml":              {out: "\n  state: Suspended\n"},
+		"status trian7":                      {says: "there is no AppWrapper, Run or queued job trian7 in namespace blue: did you mean train7?"},
+		"wait trian7":                        {says: "there is no AppWrapper, Run or queued job trian7 in namespace blue: did you mean train7?"},
+		"wait job/loose":                     {says: "Job loose is in no queue, so nothing says when it ends: use 'kubectl wait'"},
+		"cancel job/x -n red":                {says: "there is no job x in namespace red: is the namespace right?"},
+		"logs bare":                          {says: "Job bare has no pods yet: it is Admitted: see 'mlbatch why bare'"},
+		"exec train7":                        {says: "name the work, and after -- the command: mlbatch exec NAME -- COMMAND"},
+		"exec train7 ls":                     {says: "name the work, and after -- the command: mlbatch exec NAME -- COMMAND"},
+		"logs train7 --attempt 2":            {says: "AppWrapper train7 has no attempt 2: the present one is 1"},
+		"logs train7 --attempt 0":            {says: "attempts are counted from 1: leave --attempt out for the present one"},
+		"logs train7":                        {says: "AppWrapper train7 has no pods yet: it is Suspended: see 'mlbatch why train7'"},
+		"retry":                              {says: "name AppWrappers, Runs or jobs: mlbatch retry NAME…"},
+		"cancel":                             {says: "name AppWrappers, Runs or jobs: mlbatch cancel NAME…"},
+		"retry train7 --annotate=retryLimit": {says: "cannot read --annotate retryLimit: write NAME=VALUE, such as retryLimit=0, or NAME- to remove it"},
+		"retry train7":                       {says: "AppWrapper train7 has not ended: it is Suspended: wait for its end with 'mlbatch wait train7'"},
 	} {
 		t.Run(line, func(t *testing.T) {
 			out, progress, requests, err := ask(t, busyNamespace(), line)
@@ -120,6 +145,17 @@ func TestWithoutRightsAnUnknownNameIsNotSaidToBeUnknown(t *testing.T) {
 	for _, line := range []string{"why a", "status a", "wait a", "cancel a", "retry a"} {
 		out, progress, _, err := ask(t, busyNamespace(), line, wrappers, inBlue, runsOfBlue)
 		wording.OneSentence(t, out+progress, err, "you may not get appwrappers in namespace blue: ask an administrator for a role with this right")
+	}
+}
+
+func TestAShellCompletesFurtherNames(t *testing.T) {
+	for verb, further := range map[string]bool{"cancel": true, "retry": true, "status": false} {
+		home(t)
+		kubeconfig, _ := whyServer(t, busyNamespace())
+		out, _, err := command(t, "__complete", verb, "--kubeconfig="+kubeconfig, "bare", "train0", "")
+		if err != nil || strings.HasPrefix(out, "train1\n") != further {
+			t.Errorf("%s: got %.100s, %v", verb, out, err)
+		}
 	}
 }
 

@@ -57,16 +57,18 @@ func TestARetryHasTheNextFreeNumber(t *testing.T) {
 		{long[:61] + "-2", long[:61] + "-3"},
 	} {
 		var out strings.Builder
-		if err := runs.Retry(t.Context(), c, client.ObjectKey{Namespace: "blue", Name: row.of}, &out); err != nil || !strings.HasPrefix(out.String(), "Run "+row.want+" was submitted in namespace blue\n") {
+		if err := runs.Retry(t.Context(), c, client.ObjectKey{Namespace: "blue", Name: row.of}, unchanged, &out); err != nil || !strings.HasPrefix(out.String(), "Run "+row.want+" was submitted in namespace blue\n") {
 			t.Errorf("retry of %s: got %q, %v, want %s", row.of, &out, err, row.want)
 		}
 	}
 	deleted(t, c, "resnet-50-2")
 	var out strings.Builder
-	if err := runs.Retry(t.Context(), c, client.ObjectKey{Namespace: "blue", Name: "resnet-50-4"}, &out); err != nil || !strings.HasPrefix(out.String(), "Run resnet-50-5 ") {
+	if err := runs.Retry(t.Context(), c, client.ObjectKey{Namespace: "blue", Name: "resnet-50-4"}, unchanged, &out); err != nil || !strings.HasPrefix(out.String(), "Run resnet-50-5 ") {
 		t.Errorf("a name that was used is used again: %q, %v", &out, err)
 	}
 }
+
+func unchanged(client.Object) {}
 
 func TestARetryIsTheSameButNotCancelled(t *testing.T) {
 	old := runOf("a", v1alpha1.RunCancelled, "")
@@ -78,7 +80,7 @@ func TestARetryIsTheSameButNotCancelled(t *testing.T) {
 	}
 	c := cluster(t, interceptor.Funcs{}, old)
 	var out strings.Builder
-	if err := runs.Retry(t.Context(), c, key, &out); err != nil || out.String() != "Run a-2 was submitted in namespace blue\n" {
+	if err := runs.Retry(t.Context(), c, key, unchanged, &out); err != nil || out.String() != "Run a-2 was submitted in namespace blue\n" {
 		t.Fatal(&out, err)
 	}
 	got := &v1alpha1.Run{}
@@ -96,7 +98,7 @@ func TestARetryIsTheSameButNotCancelled(t *testing.T) {
 
 func TestARetryOfARunThatGoesOnSaysSo(t *testing.T) {
 	var out strings.Builder
-	err := runs.Retry(t.Context(), cluster(t, interceptor.Funcs{}, runOf("a", v1alpha1.RunRunning, "")), key, &out)
+	err := runs.Retry(t.Context(), cluster(t, interceptor.Funcs{}, runOf("a", v1alpha1.RunRunning, "")), key, unchanged, &out)
 	if err != nil || !strings.HasSuffix(out.String(), "\nRun a has not ended: end it with 'mlbatch cancel run/a'\n") {
 		t.Errorf("got %q, %v", &out, err)
 	}
@@ -129,7 +131,7 @@ func TestWhatCannotBeChangedIsOneSentence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
 			wording.OneSentence(t, out.String(), runs.Cancel(t.Context(), row.c, key, &out), row.cancel)
-			wording.OneSentence(t, out.String(), runs.Retry(t.Context(), row.c, key, &out), row.retry)
+			wording.OneSentence(t, out.String(), runs.Retry(t.Context(), row.c, key, unchanged, &out), row.retry)
 		})
 	}
 }

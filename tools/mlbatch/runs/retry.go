@@ -26,9 +26,9 @@ const (
 	longestName = 63
 )
 
-// Retry creates another Run with the spec of this one. Its name is NAME-2, or has the next number that
+// Retry creates another Run with the spec of this one, after a change. Its name is NAME-2, or has the next number that
 // is free.
-func Retry(ctx context.Context, c client.Client, key client.ObjectKey, out io.Writer) error {
+func Retry(ctx context.Context, c client.Client, key client.ObjectKey, change func(client.Object), out io.Writer) error {
 	old, err := get(ctx, c, key)
 	if err != nil {
 		return err
@@ -41,6 +41,7 @@ func Retry(ctx context.Context, c client.Client, key client.ObjectKey, out io.Wr
 		return failed(err, "cannot list the Runs of namespace %s", key.Namespace)
 	}
 	run := again(old, taken)
+	change(run)
 	err = c.Create(ctx, run, fieldManager)
 	if apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("another Run %s was created at this moment: run the command again", run.Name)

@@ -19,7 +19,30 @@ import (
 )
 
 // Ending says in a question what Cancel would do.
-func Ending(o explain.Objects) string {
+func Ending(all []explain.Objects) string {
+	if len(all) == 1 {
+		return endingOne(all[0])
+	}
+	var names []string
+	for _, o := range all {
+		names = append(names, called(o))
+	}
+	return fmt.Sprintf("Cancel these %d, with all that they have created: %s?", len(all), strings.Join(names, ", "))
+}
+
+// called is the name of some work, with its state if that is known.
+func called(o explain.Objects) string {
+	i := summary(o)
+	switch {
+	case o.Run != nil:
+		return fmt.Sprintf("Run %s (%s)", o.Run.Name, cmp.Or(string(o.Run.Status.Phase), "new"))
+	case o.AppWrapper == nil && o.Workload == nil:
+		return i.Kind + " " + i.Name
+	}
+	return fmt.Sprintf("%s %s (%s)", i.Kind, i.Name, i.State)
+}
+
+func endingOne(o explain.Objects) string {
 	i := summary(o)
 	switch {
 	case o.Run != nil:

@@ -6,13 +6,17 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/wording"
@@ -49,7 +53,7 @@ func TestCancelDeletesTheWorkThatWasFound(t *testing.T) {
 		objects := found(t, c, "blue", row.name)
 		var out bytes.Buffer
 		err := work.Cancel(t.Context(), c, objects, &out)
-		if question := work.Ending(objects); err != nil || out.String() != row.says || question != row.question || deleted != row.name+" uid-"+row.name {
+		if question := work.Ending([]explain.Objects{objects}); err != nil || out.String() != row.says || question != row.question || deleted != row.name+" uid-"+row.name {
 			t.Errorf("got %q, %q, %s, %v", question, &out, deleted, err)
 		}
 	}
@@ -73,31 +77,123 @@ func TestWhatCannotBeCancelledIsASentence(t *testing.T) {
 
 func TestRetryCreatesACopyOfWhatTheUserHasWritten(t *testing.T) {
 	c := cluster(t, interceptor.Funcs{})
-	for _, name := range []string{"lost-2", "lost-3"} {
+	change, err := work.ParseChange([]string{"retryLimit=0", "example.com/Run=a=b", "example.com/none-"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"lost-2", "lost-3"} { // at the same time
 		var out bytes.Buffer
-		if err := work.Retry(t.Context(), c, found(t, c, "red", "lost"), &out); err != nil || out.String() != "AppWrapper "+name+" was submitted in namespace red\n" {
+		if err := work.Retry(t.Context(), c, found(t, c, "red", "lost"), change, &out); err != nil || out.String() != "AppWrapper "+name+" was submitted in namespace red\n" {
 			t.Fatalf("got %q, %v", &out, err)
 		}
 		aw := found(t, c, "red", name).AppWrapper
-		wanted := map[string]string{"note": "mine", "codeflare.dev/retry-of": "lost"}
+		wanted := map[string]string{"note": "mine", "codeflare.dev/retry-of": "lost", v1beta2.RetryLimitAnnotation: "0", "example.com/Run": "a=b"}
 		if diff := cmp.Diff(wanted, aw.Annotations); diff != "" || aw.Labels["team"] != "red" || aw.Spec.Suspend || aw.Spec.Components[0].PodSetInfos != nil || aw.Status.Phase != "" {
 			t.Errorf("%s is %+v", name, aw)
 		}
 		if _, tracked := aw.Labels["app.kubernetes.io/instance"]; tracked {
 			t.Errorf("%s would be pruned: it has the labels %v", name, aw.Labels)
 		}
-		second := work.Retry(t.Context(), c, found(t, c, "red", "lost"), &out)
-		wording.OneSentence(t, "", second, "AppWrapper "+name+" has resources whose names another one would need: wait for its end with 'mlbatch wait "+name+"', or cancel it")
-		aw.Status.Phase = v1beta2.AppWrapperFailed
-		if err := c.Update(t.Context(), aw); err != nil {
-			t.Fatal(err)
-		}
 	}
 	copied := found(t, c, "red", "lost-3").AppWrapper
 	copied.Status.Phase = v1beta2.AppWrapperFailed
 	var out bytes.Buffer
-	if err := work.Retry(t.Context(), c, explain.Objects{AppWrapper: copied}, &out); err != nil || out.String() != "AppWrapper lost-4 was submitted in namespace red\n" {
+	if err := work.Retry(t.Context(), c, explain.Objects{AppWrapper: copied}, work.Change{}, &out); err != nil || out.String() != "AppWrapper lost-4 was submitted in namespace red\n" {
 		t.Errorf("got %q, %v", &out, err)
+	}
+}
+
+// ended is work of these resources that has ended, and keeps them.
+func ended(t *testing.T, c client.Client, name string, resources ...string) *v1beta2.AppWrapper {
+	t.Helper()
+	aw := &v1beta2.AppWrapper{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "red"}, Status: v1beta2.AppWrapperStatus{Phase: v1beta2.AppWrapperSucceeded}}
+	for _, resource := range resources {
+		raw, err := yaml.YAMLToJSON([]byte(resource))
+		if err != nil {
+			t.Fatal(err)
+		}
+		aw.Spec.Components = append(aw.Spec.Components, v1beta2.AppWrapperComponent{Template: runtime.RawExtension{Raw: raw}})
+	}
+	aw.Status.Conditions = []metav1.Condition{{Type: string(v1beta2.ResourcesDeployed), Status: metav1.ConditionTrue}}
+	if err := c.Create(t.Context(), aw); err != nil {
+		t.Fatal(err)
+	}
+	return aw
+}
+
+const (
+	carries = "{apiVersion: v1, kind: ConfigMap, metadata: {name: sweep-program}, data: {main.py: sweep-program}}"
+	trains  = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: sweep, labels: {app: sweep}}, spec: {backoffLimit: 12345678901234567, template: {
+  metadata: {labels: {app: sweep, scheduling.x-k8s.io/pod-group: sweep}},
+  spec: {containers: [{name: sweep, command: [python, sweep], env: [{name: CKPT, value: /data/sweep-2024}, {name: RUN, value: sweep}], envFrom: [{configMapRef: {name: other}}]}],
+    volumes: [{name: p, configMap: {name: sweep-program}}, {name: d, persistentVolumeClaim: {claimName: sweep}}],
+    topologySpreadConstraints: [{labelSelector: {matchLabels: {training.kubeflow.org/job-name: sweep}}}]}}}}`
+	gangs = "{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {name: sweep}}"
+	alone = "{apiVersion: batch/v1, kind: Job, metadata: {name: mine}}"
+)
+
+// So a copy need not wait until the old resources are gone. What the program reads stays: it may name a checkpoint.
+func TestTheResourcesOfACopyHaveNewNames(t *testing.T) {
+	c := cluster(t, interceptor.Funcs{})
+	old := ended(t, c, "sweep", carries, trains, gangs, alone)
+	for _, suffix := range []string{"-2", "-3"} {
+		var out bytes.Buffer
+		if err := work.Retry(t.Context(), c, explain.Objects{AppWrapper: old}, work.Change{}, &out); err != nil {
+			t.Fatal(err)
+		}
+		old = found(t, c, "red", "sweep"+suffix).AppWrapper
+		new := strings.NewReplacer("name: sweep-program", "name: sweep"+suffix+"-program", "metadata: {name: sweep", "metadata: {name: sweep"+suffix, "pod-group: sweep", "pod-group: sweep"+suffix,
+			"job-name: sweep", "job-name: sweep"+suffix, "metadata: {name: mine", "metadata: {name: mine"+suffix)
+		for i, before := range []string{carries, trains, gangs, alone} {
+			want, err := yaml.YAMLToJSON([]byte(strings.ReplaceAll(new.Replace(before), suffix+suffix, suffix)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(old.Spec.Components[i].Template.Raw)); diff != "" {
+				t.Errorf("component %d (-want +got)\n%s", i, diff)
+			}
+		}
+		old.Status.Phase = v1beta2.AppWrapperFailed
+	}
+}
+
+// A copy with the old names waits until these are free.
+func TestNamesThatOthersMayKnowStay(t *testing.T) {
+	for what, resource := range map[string]string{
+		"a Service is called by its name":  "{apiVersion: v1, kind: Service, metadata: {name: held}}",
+		"a JobSet's pods call each other":  "{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: held}}",
+		"a claim has data":                 "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: held}}",
+		"a program calls a pod":            "{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: held}, spec: {args: ['--master=held-master-0:29500']}}",
+		"a program calls a pod in a URL":   "{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: held}, spec: {args: ['tcp://held-worker-3']}}",
+		"the new name would be too long":   "{apiVersion: batch/v1, kind: Job, metadata: {name: " + strings.Repeat("x", 49) + "}}",
+		"nobody knows what this kind does": "{apiVersion: example.com/v1, kind: Unknown, metadata: {name: held}}",
+	} {
+		c := cluster(t, interceptor.Funcs{})
+		old := ended(t, c, "held", resource, alone)
+		var out bytes.Buffer
+		err := work.Retry(t.Context(), c, explain.Objects{AppWrapper: old}, work.Change{}, &out)
+		if err == nil || err.Error() != "AppWrapper held keeps its resources, whose names another one would need: 'mlbatch why held' says until when" {
+			t.Errorf("%s: got %v", what, err)
+		}
+		old.Status.Conditions = nil
+		if err := c.Update(t.Context(), old); err != nil {
+			t.Fatal(err)
+		}
+		if err := work.Retry(t.Context(), c, explain.Objects{AppWrapper: old}, work.Change{}, &out); err != nil {
+			t.Errorf("%s: got %v", what, err)
+		}
+		if raw := string(found(t, c, "red", "held-2").AppWrapper.Spec.Components[1].Template.Raw); !strings.Contains(raw, `"mine"`) {
+			t.Errorf("%s: a part has another name: %s", what, raw)
+		}
+		second := work.Retry(t.Context(), c, explain.Objects{AppWrapper: old}, work.Change{}, &out)
+		wording.OneSentence(t, "", second, "AppWrapper held-2 has resources whose names another one would need: wait for its end with 'mlbatch wait held-2', or cancel it")
+	}
+}
+
+func TestAnAnnotationThatCannotBeReadIsASentence(t *testing.T) {
+	for _, text := range []string{"retryLimit", "retryLimit-=0", "=0", "-", "a/b/c=0", "a b=1", ""} {
+		_, err := work.ParseChange([]string{text})
+		wording.OneSentence(t, "", err, "cannot read --annotate "+text+": ")
 	}
 }
 
@@ -108,7 +204,6 @@ func TestWhatCannotBeRepeatedIsASentence(t *testing.T) {
 	}{
 		"PyTorchJob train is not wrapped: submit it again from its manifest, or wrap it with 'mlbatch pack'":           {"blue", "train", nil},
 		"AppWrapper pulls has not ended: it is Running: wait for its end with 'mlbatch wait pulls'":                    {"blue", "pulls", nil},
-		"AppWrapper done keeps its resources, whose names another one would need: 'mlbatch why done' says until when":  {"red", "done", nil},
 		"AppWrapper step belongs to Run study: use 'mlbatch retry run/study'":                                          {"red", "step", nil},
 		"you may not create appwrappers in namespace red: ask an administrator for a role with this right":             {"red", "lost", forbidden("appwrappers", "no role")},
 		"another AppWrapper lost-2 was created at this moment: run the command again":                                  {"red", "lost", apierrors.NewAlreadyExists(schema.GroupResource{}, "lost-2")},
@@ -116,7 +211,7 @@ func TestWhatCannotBeRepeatedIsASentence(t *testing.T) {
 	} {
 		c := cluster(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return row.err }})
 		var out bytes.Buffer
-		err := work.Retry(t.Context(), c, found(t, c, row.namespace, row.name), &out)
+		err := work.Retry(t.Context(), c, found(t, c, row.namespace, row.name), work.Change{}, &out)
 		wording.OneSentence(t, out.String(), err, want)
 	}
 }
