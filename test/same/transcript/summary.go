@@ -53,17 +53,26 @@ func (t *Transcript) Ended() Outcome {
 }
 
 // AllReady reports whether there are pods, and all of them are ready or have succeeded.
-func (t *Transcript) AllReady() bool {
+func (t *Transcript) AllReady() bool { return t.all(func(l *life) bool { return l.isReady }) }
+
+// all reports whether there are pods, and something holds of each that has not ended. One that has failed has to be
+// replaced.
+func (t *Transcript) all(holds func(*life) bool) bool {
 	found := false
 	for _, l := range t.order {
 		if l.going != 0 {
 			continue
 		}
-		if found = true; !l.isReady && l.ended == 0 {
+		if found = true; l.ended == 0 && !holds(l) || l.failed && !t.replaced(l) {
 			return false
 		}
 	}
 	return found
+}
+
+// replaced reports whether the slot of a pod has got another one.
+func (t *Transcript) replaced(of *life) bool {
+	return slices.ContainsFunc(t.order, func(l *life) bool { return l.slot == of.slot && l.created > of.created })
 }
 
 // Bare is the outcome of an object without AppWrapper.
@@ -95,18 +104,7 @@ func (t *Transcript) onlyPod() Outcome {
 }
 
 // allRun reports whether there are pods, and the containers of all of them run or have succeeded.
-func (t *Transcript) allRun() bool {
-	found := false
-	for _, l := range t.order {
-		if l.going != 0 {
-			continue
-		}
-		if found = true; !l.runs && l.ended == 0 {
-			return false
-		}
-	}
-	return found
-}
+func (t *Transcript) allRun() bool { return t.all(func(l *life) bool { return l.runs }) }
 
 // Crashes is how often containers are started again before that is believed to go on.
 const Crashes = 4

@@ -25,12 +25,14 @@ type Transcript struct {
 	race        time.Duration
 	lines       []string
 	pods        map[types.UID]*life
-	order       []*life // in which the pods were seen
+	order       []*life // in which the pods were seen, without those that came after the end of the object
 	turn        int
 	// final is what the object said last.
 	final []string
 	// short: the object wants more pods than it has made, because they come in turn.
 	short bool
+	// gone: there is no object.
+	gone bool
 	// wrapper is what its AppWrapper said last.
 	wrapper string
 }
@@ -62,7 +64,9 @@ func (t *Transcript) Pod(pod *corev1.Pod, gone bool, at time.Time) {
 	if !known {
 		l = &life{slot: slot.Of(pod), name: pod.Name, shape: shapeOf(pod), alone: metav1.GetControllerOf(pod) == nil}
 		t.pods[pod.UID] = l
-		t.order = append(t.order, l)
+		if t.Ended() == "" && !t.gone { // else an operator has not seen the end yet
+			t.order = append(t.order, l)
+		}
 		l.created = t.say(at, "pod %s is created", l.slot)
 	}
 	t.started(l, pod, at)
@@ -133,7 +137,7 @@ func (t *Transcript) readiness(l *life, pod *corev1.Pod, gone bool, at time.Time
 
 // Object takes note of the object.
 func (t *Transcript) Object(o *unstructured.Unstructured, gone bool, at time.Time) {
-	if gone {
+	if t.gone = gone; gone {
 		t.say(at, "%s is gone", o.GetKind())
 		return
 	}

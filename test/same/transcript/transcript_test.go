@@ -51,6 +51,8 @@ func (r *run) pod(set, uid, state string) *run {
 		}
 	case "over":
 		pod.Status.Phase, status.State.Terminated = corev1.PodSucceeded, &corev1.ContainerStateTerminated{}
+	case "failed":
+		pod.Status.Phase, status.State.Terminated = corev1.PodFailed, &corev1.ContainerStateTerminated{ExitCode: 1}
 	case "again":
 		pod.Status.Phase, status.State.Running, status.RestartCount = corev1.PodRunning, &corev1.ContainerStateRunning{}, 1
 	case "crashed":
@@ -76,6 +78,11 @@ func (r *run) says(conditions ...string) *run {
 		list = append(list, map[string]any{"type": kind, "status": "True", "reason": reason})
 	}
 	r.Object(&unstructured.Unstructured{Object: map[string]any{"kind": "JobSet", "status": map[string]any{"conditions": list}}}, false, r.tick())
+	return r
+}
+
+func (r *run) gone() *run {
+	r.Object(&unstructured.Unstructured{Object: map[string]any{"kind": "JobSet"}}, true, r.tick())
 	return r
 }
 
@@ -134,6 +141,23 @@ func TestDifferencesAreSeen(t *testing.T) {
 		},
 		"it runs, and does not get ready": {
 			newRun().pod("a", "1", "runs"), newRun().pod("a", "1", "runs").wrapper("Running, PodsReady"), nil,
+		},
+		"an operator makes a pod after the end": {
+			inOrder().says("Failed/Backoff"), inOrder().says("Failed/Backoff").wrapper("Failed").pod("a", "2", "runs").pod("a", "2", "gone"), nil,
+		},
+		"an operator makes a pod after the object is gone": {
+			inOrder().says("FailureTarget/Backoff", "Failed/Backoff"), inOrder().says("FailureTarget/Backoff").wrapper("Failed").gone().pod("a", "2", "runs").pod("a", "2", "gone"), nil,
+		},
+		"it is made again, and makes a pod": {
+			inOrder().says("Failed/Backoff"), inOrder().says("Failed/Backoff").gone().says().pod("a", "2", "over").says("Failed/Backoff").wrapper("Failed"),
+			[]string{"pods of a: bare 1, wrapped 2", "container starts of a: bare 1, wrapped 2"},
+		},
+		"a pod fails and is not replaced, and it is ended": {
+			newRun().pod("a", "1", "ready").pod("b", "1", "failed"), newRun().pod("a", "1", "ready").pod("b", "1", "failed").wrapper("Failed"), nil,
+		},
+		"a pod fails and is replaced, and it is ended": {
+			newRun().pod("a", "1", "failed").pod("a", "2", "ready"), newRun().pod("a", "1", "failed").pod("a", "2", "ready").wrapper("Failed"),
+			[]string{"bare it is Ready, wrapped Failed"},
 		},
 		"it is ready, and does not run": {
 			newRun().pod("a", "1", "ready"), newRun().pod("a", "1", "ready").wrapper("Failed"), []string{"bare it is Ready, wrapped Failed"},
