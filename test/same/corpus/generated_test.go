@@ -20,7 +20,10 @@ func TestEnoughObjectsAreGenerated(t *testing.T) {
 		count[kind]++
 	}
 	t.Logf("%d objects: %v", len(all), count)
-	for kind, least := range map[string]int{"job": 60, "jobset": 80, "statefulset": 30, "deployment": 30, "leaderworkerset": 30, "pytorchjob": 50, "raycluster": 30} {
+	for kind, least := range map[string]int{
+		"job": 60, "jobset": 80, "statefulset": 30, "deployment": 30, "leaderworkerset": 30, "pytorchjob": 50, "raycluster": 30,
+		"tfjob": 16, "xgboostjob": 12, "paddlejob": 12, "jaxjob": 12, "mpijob": 12, "rayjob": 16,
+	} {
 		if count[kind] < least {
 			t.Errorf("%d objects of %s", count[kind], kind)
 		}
