@@ -6,6 +6,7 @@ package corpus
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -45,37 +46,52 @@ func All(ctx context.Context, seed uint64) (all []Case, err error) {
 	return slices.Concat(known, generated, upset, samples), err
 }
 
-// quick is how many generated objects there are for each one that is in the quick part.
-const quick = 12
-
 // Shard returns a part of all objects: quick, all, known, restarts, or i/n. Operators are killed in restarts only,
 // because that touches all objects.
 func Shard(all []Case, name string) (part []Case, err error) {
-	from, every, err := stride(name, len(all))
+	all = slices.DeleteFunc(slices.Clone(all), func(c Case) bool { return c.restarts() != (name == "restarts") })
+	switch name {
+	case "all", "restarts":
+		return all, nil
+	case "known":
+		return slices.DeleteFunc(all, func(c Case) bool { return !c.Known }), nil
+	case "quick":
+		return quick(all), nil
+	}
+	from, every, err := fraction(name)
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(slices.Clone(all), func(c Case) bool { return c.restarts() != (name == "restarts") })
-	known := name == "quick" || name == "known"
-	for i, c := range all {
-		if i%every == from || c.Known && known {
-			part = append(part, c)
-		}
+	for i := from; i < len(all); i += every {
+		part = append(part, all[i])
 	}
 	return part, nil
 }
 
-// stride says which of so many objects are taken: the one at from, and then every so many.
-func stride(name string, all int) (from, every int, err error) {
-	switch name {
-	case "all", "restarts":
-		return 0, 1, nil
-	case "quick":
-		return 0, quick, nil
-	case "known":
-		return 0, all, nil
+// quick are the known objects, some of each kind that is generated or disturbed, and some of each module.
+func quick(all []Case) (some []Case) {
+	count := map[string]int{}
+	for _, c := range all {
+		group, most := c.group()
+		if count[group]++; count[group] <= most {
+			some = append(some, c)
+		}
 	}
-	return fraction(name)
+	return some
+}
+
+// group is what an object is one of, and how many of these are in the quick part.
+func (c Case) group() (name string, most int) {
+	kind, _, _ := strings.Cut(c.Name[:strings.LastIndex(c.Name, "-")], "-")
+	switch {
+	case c.Known:
+		return "known", math.MaxInt
+	case c.Sample:
+		return kind, 1 // the module
+	case c.Disturb != "":
+		return "disturbed " + c.Object.GetKind(), 1
+	}
+	return c.Object.GetKind(), 2
 }
 
 // restarts reports whether programs are killed.
