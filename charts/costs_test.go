@@ -137,7 +137,7 @@ func TestWorkThatIsTooLargeIsRefusedWithASentence(t *testing.T) {
 			got = append(got, judge(t, platform.compiled[policy], r, false)...)
 		}
 		if want[name] == "" {
-			want[name] = "at most 64 worker groups, roles or jobs, 500 containers"
+			want[name] = "at most 64 worker groups, roles or jobs, 400 containers"
 		}
 		if len(got) != 1 || !strings.Contains(got[0], want[name]) {
 			t.Errorf("%s: want %q, got %.300q", name, want[name], got)

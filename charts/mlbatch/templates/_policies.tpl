@@ -62,20 +62,21 @@ s.?submitterPodTemplate].map(t, t.orValue({})), s.?replicatedJobs.orValue([]).ma
 {{- end }}
 
 {{/*
-True for what is judged in little time: at most 64 groups, 500 containers and volumes, 500 tolerations, and 4,000 entries of what policies look at, in the object and in
-the stored one. Nobody looks into lists that are too long. The policy mlbatch-size refuses all else, so the others do not judge it.
+True for what is judged in little time: at most 64 groups and so many containers and volumes, tolerations, and entries of what policies look at, in the object and in
+the stored one. Nobody looks into lists that are too long. The policy mlbatch-size refuses all else, so the others do not judge it. Members may write less than
+controllers may create, because those, Kueue and webhooks add to it: an account's volume, a flavor's tolerations for each group, variables for each container.
 */}}
 {{- define "mlbatch.isSmall" -}}
 [object, oldObject].filter(o, o != null).map(o, dyn(o)).all(o, [o.?spec.orValue({})].all(s, ([s.?replicatedJobs, s.?workerGroupSpecs, s.?rayClusterSpec.workerGroupSpecs,
 s.?rayClusterConfig.workerGroupSpecs].map(l, l.orValue([])) + {{ include "mlbatch.roles" . }}).map(l, l.size()).sum() <= 64 &&
 [({{ include "mlbatch.lists" . }} + [[o]]).map(l, l.map(t, [t.?metadata.orValue({}), t.?spec.orValue({})]))].all(ts,
-ts.map(l, l.map(t, [t[1].?containers, t[1].?initContainers, t[1].?ephemeralContainers, t[1].?volumes].map(e, e.orValue([]).size()).sum()).sum()).sum() <= 500 &&
-ts.map(l, l.map(t, [t[1].?tolerations, t[1].?securityContext.sysctls].map(e, e.orValue([]).size()).sum()).sum()).sum() <= 500 &&
-ts.map(l, l.map(t, [t[0].?labels, t[0].?annotations].map(e, e.orValue({}).size()).sum()).sum()).sum() <= 4000 &&
+ts.map(l, l.map(t, [t[1].?containers, t[1].?initContainers, t[1].?ephemeralContainers, t[1].?volumes].map(e, e.orValue([]).size()).sum()).sum()).sum() <= {{ index . 0 }} &&
+ts.map(l, l.map(t, [t[1].?tolerations, t[1].?securityContext.sysctls].map(e, e.orValue([]).size()).sum()).sum()).sum() <= {{ index . 1 }} &&
+ts.map(l, l.map(t, [t[0].?labels, t[0].?annotations].map(e, e.orValue({}).size()).sum()).sum()).sum() <= {{ index . 2 }} &&
 ts.map(l, l.map(t, [t[1].?containers, t[1].?initContainers, t[1].?ephemeralContainers].map(e, e.orValue([]).map(c, [c.?env, c.?ports,
 c.?securityContext.capabilities.add].map(f, f.orValue([]).size()).sum() + [c.?resources.requests, c.?resources.limits].map(f, f.orValue({}).size()).sum()).sum()).sum() +
-t[1].?volumes.orValue([]).map(v, v.?downwardAPI.items.orValue([]).size() + v.?projected.sources.orValue([]).size()).sum()).sum()).sum() <= 4000 &&
-ts.map(l, l.map(t, t[1].?volumes.orValue([]).map(v, v.?projected.sources.orValue([]).map(f, f.?downwardAPI.items.orValue([]).size()).sum()).sum()).sum()).sum() <= 4000)))
+t[1].?volumes.orValue([]).map(v, v.?downwardAPI.items.orValue([]).size() + v.?projected.sources.orValue([]).size()).sum()).sum()).sum() <= {{ index . 2 }} &&
+ts.map(l, l.map(t, t[1].?volumes.orValue([]).map(v, v.?projected.sources.orValue([]).map(f, f.?downwardAPI.items.orValue([]).size()).sum()).sum()).sum()).sum() <= {{ index . 2 }})))
 {{- end }}
 
 {{/* The match condition of policies that look into what mlbatch-size judges. */}}
@@ -83,7 +84,7 @@ ts.map(l, l.map(t, t[1].?volumes.orValue([]).map(v, v.?projected.sources.orValue
 {{- if .Values.policies.size.enabled }}
 - name: small
   expression: >-
-    request.?subResource.orValue('') == 'status' || {{ include "mlbatch.isSmall" . | replace "\n" " " }}
+    request.?subResource.orValue('') == 'status' || {{ include "mlbatch.isSmall" (list 500 500 4000) | replace "\n" " " }}
 {{- end }}
 {{- end }}
 
