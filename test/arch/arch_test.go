@@ -135,7 +135,7 @@ var arrows = map[string][]string{
 	"tools/mlbatch/answers/checkup": {"controller/admissionrules", "controller/api/v1beta2", "controller/nodesigns", "setup", "tools/mlbatch/parts", "tools/mlbatch/quota"},
 	"tools/mlbatch/clustercheck":    {"controller/api/v1beta2", "controller/nodesigns", "setup", "tools/mlbatch/answers/checkup", "tools/mlbatch/parts", "tools/mlbatch/printing", "tools/mlbatch/clusterstate"},
 	"tools/mlbatch/work": {
-		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/answers/explain", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/quota", "tools/mlbatch/clusterstate",
+		"controller/admissionrules", "controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/answers/explain", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/quota", "tools/mlbatch/clusterstate",
 		"tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/why",
 	},
 	"tools/mlbatch/install/preflight":   {"setup", "tools/mlbatch/parts"},

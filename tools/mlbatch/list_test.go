@@ -35,13 +35,13 @@ func ask(t *testing.T, world map[string]string, line string, forbidden ...string
 	return out, progress, asked(), err
 }
 
-func TestListReadsSevenLists(t *testing.T) {
+func TestListReadsEightLists(t *testing.T) {
 	out, progress, requests, err := ask(t, crowded(), "list")
-	if err != nil || progress != "" || strings.Count(out, "\n") != 502 || !strings.Contains(out, "\ntrain7    AppWrapper  default  Suspended  QuotaLent  ") {
+	if err != nil || progress != "" || strings.Count(out, "\n") != 502 || !strings.Contains(out, "\ntrain7    AppWrapper  -     0     Queued   QuotaLent  ") {
 		t.Fatalf("got %.400s, %q, %v", out, progress, err)
 	}
 	want := []string{
-		"GET " + wrappers + "?limit=500", "GET " + inBlue + "/workloads?limit=500", "GET " + inBlue + "/localqueues?limit=500",
+		"GET " + wrappers + "?limit=500", "GET " + runsOfBlue + "?limit=500", "GET " + inBlue + "/workloads?limit=500", "GET " + inBlue + "/localqueues?limit=500",
 		"GET " + queues + "/clusterqueues?limit=500", "GET " + queues + "/cohorts?limit=500",
 		"GET /api/v1/namespaces/blue/pods?fieldSelector=status.phase%3DPending&limit=500",
 		"GET /api/v1/namespaces/blue/events?fieldSelector=reason%3DBackOff&limit=500",
@@ -56,7 +56,7 @@ func TestListReadsAllPages(t *testing.T) {
 	world[wrappers+"?2"] = world[wrappers]
 	world[wrappers] = `{"apiVersion":"workload.codeflare.dev/v1beta2","kind":"AppWrapperList","metadata":{"continue":"2"},"items":[]}`
 	out, _, requests, err := ask(t, world, "list")
-	if err != nil || strings.Count(out, "\n") != 502 || len(requests) != 8 {
+	if err != nil || strings.Count(out, "\n") != 502 || len(requests) != 9 {
 		t.Errorf("got %d lines, %q, %v", strings.Count(out, "\n"), requests, err)
 	}
 }
@@ -65,7 +65,7 @@ func TestListForProgramsIsOneObject(t *testing.T) {
 	for _, format := range []string{"json", "yaml"} {
 		out, _, _, err := ask(t, crowded(), "list -o "+format)
 		if format == "yaml" {
-			if err != nil || !strings.HasPrefix(out, "apiVersion: mlbatch.dev/v1\nitems:\n- kind: Job\n  name: bare\n") {
+			if err != nil || !strings.HasPrefix(out, "apiVersion: mlbatch.dev/v1\nitems:\n- gpus: 0\n  kind: Job\n  name: bare\n") {
 				t.Errorf("got %.200s, %v", out, err)
 			}
 			continue
@@ -92,6 +92,76 @@ func TestListSaysWhatIsMissing(t *testing.T) {
 	}
 	out, progress, _, err = ask(t, crowded(), "list", wrappers)
 	wording.OneSentence(t, out+progress, err, "you may not list appwrappers in namespace blue: ask an administrator for a role with this right")
+}
+
+const whoAmI = "POST /apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+// peopled is a namespace in which train7 is alice's, and failed long ago, and train8 is bob's. Alice asks.
+func peopled(t *testing.T) map[string]string {
+	t.Helper()
+	world := crowded()
+	world[whoAmI] = `{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","status":{"userInfo":{"username":"alice"}}}`
+	for number, labels := range map[string]string{"7": `"project":"vision","workload.codeflare.dev/user":"alice",`, "8": `"workload.codeflare.dev/user":"bob","project":"vision",`} {
+		old := world[wrappers+"/train"+number]
+		mine := strings.Replace(old, `"labels":{`, `"labels":{`+labels, 1)
+		if mine == old {
+			t.Fatal(old)
+		}
+		if number == "7" {
+			mine = strings.Replace(mine, `"phase":"Suspended"`, `"phase":"Failed","phaseTransitionTime":"2020-01-01T00:00:00Z"`, 1)
+		}
+		world[wrappers] = strings.Replace(world[wrappers], old, mine, 1)
+		world[wrappers+"/train"+number] = mine
+	}
+	return world
+}
+
+func TestAListThatIsMine(t *testing.T) {
+	for line, row := range map[string]struct{ names, note string }{
+		"list --me":                             {"", "1 more ended more than a day ago: see them with --all\n"},
+		"list --me --all":                       {"train7", ""},
+		"list --all -l project=vision":          {"train7 train8", ""},
+		"list --me --all --state=failed":        {"train7", ""},
+		"list --me --all --state=queued":        {"", "none of 501 pieces of work is as the flags say\n"},
+		"list -l project=vision --state=QUEUED": {"train8", ""},
+		"list -l project=vision -o json":        {"train7 train8", ""},
+	} {
+		out, progress, _, err := ask(t, peopled(t), line)
+		if err != nil || progress != row.note || strings.Join(regexp.MustCompile(`\btrain[78]\b`).FindAllString(out, -1), " ") != row.names {
+			t.Errorf("%s: got %q, %q, %v", line, out, progress, err)
+		}
+	}
+}
+
+func TestWhatCannotBeListedIsASentence(t *testing.T) {
+	for line, want := range map[string]string{
+		"list --state=Suspended":   "there is no state Suspended: use Queued, Starting, Running, Retrying, Preempted, Stopping, Succeeded, Failed, Cancelled",
+		"list -l a=b=c":            "cannot read --selector a=b=c: write NAME=VALUE, such as project=vision: ",
+		"list --watch=1ms":         "--watch takes at least a second, and tables only",
+		"list --watch -o json":     "--watch takes at least a second, and tables only",
+		"cancel a -l b=c":          "names and --selector exclude each other: remove one of them",
+		"cancel -l project=":       "no work in namespace blue has the labels project= and is Queued, Starting, Running, Retrying, Preempted: see 'mlbatch list --selector project='",
+		"cancel -l project=vision": "--selector project=vision also chooses AppWrapper train8, which is the work of bob: name what is yours",
+		"cancel -l bare!=x":        "name what is yours",
+		"cancel -l =":              "cannot read --selector =: ",
+	} {
+		out, progress, requests, err := ask(t, peopled(t), line)
+		wording.OneSentence(t, out+progress, err, want)
+		if strings.Contains(strings.Join(requests, " "), "DELETE") {
+			t.Errorf("%s deletes: %q", line, requests)
+		}
+	}
+	out, progress, _, err := ask(t, crowded(), "list --me")
+	wording.OneSentence(t, out+progress, err, "cannot create selfsubjectreviews: not found")
+}
+
+func TestASelectorChoosesMyWork(t *testing.T) {
+	world := peopled(t)
+	world["POST "+wrappers] = world[wrappers+"/train7"]
+	out, progress, _, err := ask(t, world, "retry -l workload.codeflare.dev/user=alice")
+	if err != nil || out != "AppWrapper train7 was submitted in namespace blue\n" || progress != "" {
+		t.Errorf("got %q, %q, %v", out, progress, err)
+	}
 }
 
 // A cluster without the platform answers with words that are no object.

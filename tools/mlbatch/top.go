@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,28 +36,37 @@ func topCommand() *cobra.Command {
 			if err := viewOf(view); err != nil {
 				return err
 			}
-			if every != 0 && (every < time.Second || o.forPrograms()) {
-				return errors.New("--watch takes at least a second, and tables only")
+			if err := watchable(every, o); err != nil {
+				return err
 			}
 			c, namespace, err := where.connectReader(cmd)
 			if err != nil {
 				return err
 			}
-			show := func(out, notes io.Writer) error {
+			return onScreen(cmd, every, func(out, notes io.Writer) error {
 				return printTop(cmd.Context(), c, namespace, top.View(view), o, out, notes)
-			}
-			if every == 0 {
-				return show(cmd.OutOrStdout(), cmd.ErrOrStderr())
-			}
-			return redraw(cmd.Context(), cmd.OutOrStdout(), every, func(screen io.Writer) error { return show(screen, screen) })
+			})
 		},
 	}
 	where.bind(cmd.Flags(), "namespace of the queues of a member (default: the one in the context)")
 	o.bindTable(cmd.Flags(), "wide")
 	cmd.Flags().StringVar(&view, "by", "", "show only this: team, queue, node or flavor")
-	cmd.Flags().DurationVarP(&every, "watch", "w", 0, "redraw the table each time so long has passed (-w alone: 5s)")
-	cmd.Flags().Lookup("watch").NoOptDefVal = "5s"
+	bindWatch(cmd.Flags(), &every)
 	return cmd
+}
+
+// bindWatch adds the flag of tables that are shown again.
+func bindWatch(flags *pflag.FlagSet, every *time.Duration) {
+	flags.DurationVarP(every, "watch", "w", 0, "redraw the table each time so long has passed (-w alone: 5s)")
+	flags.Lookup("watch").NoOptDefVal = "5s"
+}
+
+// onScreen shows a table once or, with --watch, until it is interrupted.
+func onScreen(cmd *cobra.Command, every time.Duration, show func(out, notes io.Writer) error) error {
+	if every == 0 {
+		return show(cmd.OutOrStdout(), cmd.ErrOrStderr())
+	}
+	return redraw(cmd.Context(), cmd.OutOrStdout(), every, func(screen io.Writer) error { return show(screen, screen) })
 }
 
 // viewOf is an error if there is no such view.

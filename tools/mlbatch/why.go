@@ -77,14 +77,6 @@ func oneWork(cmd *cobra.Command, names []string) error {
 	return nil
 }
 
-// someWork is an error without a name.
-func someWork(cmd *cobra.Command, names []string) error {
-	if len(names) == 0 || slices.Contains(names, "") {
-		return fmt.Errorf("name AppWrappers, Runs or jobs: %s NAME…", cmd.CommandPath())
-	}
-	return nil
-}
-
 // names completes NAME and KIND/NAME for a shell.
 func (n *runNamespace) names(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	c, namespace, err := n.connectReader(cmd)

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/work"
@@ -81,13 +82,26 @@ func waitCommand() *cobra.Command {
 	})
 }
 
-// aboutWorks is a command about one or several pieces of work. All are found before anything is done.
-func aboutWorks(cmd *cobra.Command, where *runNamespace, do func(*cobra.Command, client.WithWatch, []explain.Objects) error) *cobra.Command {
-	cmd.Args = someWork
+// several says which pieces of work a command is about.
+type several struct {
+	runNamespace
+	selector string
+	// stages are those of work that --selector chooses.
+	stages []string
+}
+
+// command is one about several pieces of work. All are found before anything is done.
+func (s *several) command(cmd *cobra.Command, do func(*cobra.Command, client.WithWatch, []explain.Objects) error) *cobra.Command {
+	cmd.Args = s.chosen
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
-		c, namespace, err := where.connectReader(cmd)
+		c, namespace, err := s.connectReader(cmd)
 		if err != nil {
 			return err
+		}
+		if s.selector != "" {
+			if names, err = s.matching(cmd.Context(), c, namespace); err != nil {
+				return err
+			}
 		}
 		found, err := findAll(cmd.Context(), c, namespace, names)
 		if err != nil {
@@ -95,9 +109,56 @@ func aboutWorks(cmd *cobra.Command, where *runNamespace, do func(*cobra.Command,
 		}
 		return do(cmd, c, found)
 	}
-	where.bind(cmd.Flags(), ofTheWork)
-	cmd.ValidArgsFunction = where.moreNames
+	s.bind(cmd.Flags(), ofTheWork)
+	cmd.Flags().StringVarP(&s.selector, "selector", "l", "", "all work of yours with these labels, such as project=vision, that is "+strings.Join(s.stages, ", "))
+	cmd.ValidArgsFunction = s.moreNames
 	return cmd
+}
+
+// chosen is an error unless there are names or a selector.
+func (s *several) chosen(cmd *cobra.Command, names []string) error {
+	switch {
+	case s.selector == "" && (len(names) == 0 || slices.Contains(names, "")):
+		return fmt.Errorf("name AppWrappers, Runs or jobs: %s NAME…", cmd.CommandPath())
+	case s.selector != "" && len(names) > 0:
+		return errors.New("names and --selector exclude each other: remove one of them")
+	}
+	return nil
+}
+
+// matching are the names of the work that the selector chooses. It is an error if it chooses work of others, or work of
+// which nobody knows whose it is: that has to be named.
+func (s *several) matching(ctx context.Context, c client.Client, namespace string) (names []string, err error) {
+	f := work.Filter{Stages: s.stages}
+	if f.Labels, err = selecting(s.selector); err != nil {
+		return nil, err
+	}
+	user, err := clusterstate.User(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	all, err := work.List(ctx, c, namespace, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	matching, _ := all.Only(f, time.Time{})
+	if theirs := matching.NotOf(user); theirs != nil {
+		return nil, fmt.Errorf("--selector %s also chooses %s %s, which %s: name what is yours", s.selector, theirs.Kind, theirs.Name, whose(theirs.User))
+	}
+	for _, i := range matching.Items {
+		names = append(names, strings.ToLower(i.Kind)+"/"+i.Name)
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("no work in namespace %s has the labels %s and is %s: see 'mlbatch list --selector %s'", namespace, s.selector, strings.Join(s.stages, ", "), s.selector)
+	}
+	return names, nil
+}
+
+func whose(user string) string {
+	if user == "" {
+		return "may be somebody else's"
+	}
+	return "is the work of " + user
 }
 
 // findAll reads what names are about, once each.
@@ -139,13 +200,14 @@ func each(all []explain.Objects, do func(explain.Objects) error) error {
 
 func cancelWorkCommand() *cobra.Command {
 	var sure bool
-	cmd := aboutWorks(&cobra.Command{
+	s := several{stages: []string{work.Queued, work.Starting, work.Running, work.Retrying, work.Preempted}}
+	cmd := s.command(&cobra.Command{
 		Use:   "cancel NAME…",
 		Short: "Delete AppWrappers or jobs, or end Runs, after asking",
 		Long: "Delete AppWrappers or bare jobs with all that they have created. A Run is ended, and its record is kept. The\n" +
 			"question is asked on standard error; --yes answers it.",
-		Example: "  mlbatch cancel train\n  mlbatch cancel train-2 train-3 run/survey --yes",
-	}, &runNamespace{}, func(cmd *cobra.Command, c client.WithWatch, found []explain.Objects) error {
+		Example: "  mlbatch cancel train\n  mlbatch cancel train-2 train-3 run/survey --yes\n  mlbatch cancel -l project=vision",
+	}, func(cmd *cobra.Command, c client.WithWatch, found []explain.Objects) error {
 		if !sure && !confirmed(cmd, work.Ending(found)) {
 			return errors.New("nothing was cancelled: answer yes, or use --yes")
 		}
@@ -165,13 +227,15 @@ func confirmed(cmd *cobra.Command, question string) bool {
 func retryWorkCommand() *cobra.Command {
 	var annotations []string
 	var change work.Change
-	cmd := aboutWorks(&cobra.Command{
+	s := several{stages: []string{work.Failed}}
+	cmd := s.command(&cobra.Command{
 		Use:   "retry NAME…",
 		Short: "Submit AppWrappers that have ended, or Runs, again as NAME-2",
 		Long: "Submit AppWrappers that have ended, or Runs, again: as NAME-2, or with the next free number. Resources inside get\n" +
 			"new names, too, so that nobody waits until the old ones are removed.",
-		Example: "  mlbatch retry train\n  mlbatch retry train --annotate retryLimit=0 --annotate deletionOnFailureGracePeriodDuration=1h",
-	}, &runNamespace{}, func(cmd *cobra.Command, c client.WithWatch, found []explain.Objects) error {
+		Example: "  mlbatch retry train\n  mlbatch retry train --annotate retryLimit=0 --annotate deletionOnFailureGracePeriodDuration=1h\n" +
+			"  mlbatch retry -l project=vision",
+	}, func(cmd *cobra.Command, c client.WithWatch, found []explain.Objects) error {
 		return each(found, func(o explain.Objects) error { return work.Retry(cmd.Context(), c, o, change, cmd.OutOrStdout()) })
 	})
 	cmd.PreRunE = func(*cobra.Command, []string) (err error) {

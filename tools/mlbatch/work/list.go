@@ -16,6 +16,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
 )
 
@@ -26,13 +27,13 @@ type Overview struct {
 	Unknown []string `json:"unknown,omitempty"`
 }
 
-// Item is an AppWrapper or a bare job.
+// Item is an AppWrapper, a Run or a bare job.
 type Item struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Queue     string `json:"queue,omitempty"`
-	// State is the phase of an AppWrapper. A bare job is Waiting, Admitted, Succeeded, Failed or Ended.
+	// State is the phase of an AppWrapper or a Run. A bare job is Waiting, Admitted, Succeeded, Failed or Ended.
 	State string `json:"state"`
 	// Reason is the first cause of 'mlbatch why', if it says more than the state.
 	Reason explain.Code `json:"reason,omitempty"`
@@ -44,10 +45,21 @@ type Item struct {
 	Retries    int32       `json:"retries,omitempty"`
 	Starts     int32       `json:"startupRetries,omitempty"`
 	Migrations int32       `json:"migrations,omitempty"`
+	// Stage is the state in words that are the same for all kinds: Queued, Starting, Running, Retrying, Preempted,
+	// Stopping, Succeeded, Failed; a Run may be Cancelled, and a bare job Ended.
+	Stage string `json:"stage,omitempty"`
+	// User has created it, as its label says: in the characters of a label, of which there are 63 at most.
+	User string `json:"user,omitempty"`
+	// GPUs is how many of the device that it requests most of; absent if that is not known.
+	GPUs    *int64       `json:"gpus,omitempty"`
+	Created *metav1.Time `json:"created,omitempty"`
+
+	labels map[string]string
 }
 
-// List reads the work of a namespace, or of all if it is empty, with one list for each kind of object. The
-// pods that are read are those that wait or crash, so it does not know why others fail.
+// List reads the work of a namespace, or of all if it is empty, with one list for each kind of object. The newest comes
+// first. A Run stands for its AppWrappers. The pods that are read are those that wait or crash, so it does not know why
+// others fail.
 func List(ctx context.Context, c client.Client, namespace string, now time.Time) (Overview, error) {
 	s := &scene{client: c, namespace: namespace, now: now}
 	if err := s.read(ctx); err != nil {
@@ -55,17 +67,37 @@ func List(ctx context.Context, c client.Client, namespace string, now time.Time)
 	}
 	overview := Overview{Items: []Item{}, Unknown: s.unknown}
 	for i := range s.wrappers {
-		overview.Items = append(overview.Items, s.wrapped(&s.wrappers[i]))
+		if aw := &s.wrappers[i]; s.runs[s.runOf(aw)] == nil {
+			overview.Items = append(overview.Items, s.wrapped(aw))
+		}
 	}
+	overview.Items = append(overview.Items, s.ofRuns()...)
 	for i := range s.workloads {
 		if o := bareOwner(&s.workloads[i]); o != nil && s.byOwner[o.UID] == &s.workloads[i] {
 			overview.Items = append(overview.Items, s.bare(&s.workloads[i], *o))
 		}
 	}
-	slices.SortFunc(overview.Items, func(a, b Item) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
-	})
+	slices.SortFunc(overview.Items, newestFirst)
 	return overview, nil
+}
+
+func newestFirst(a, b Item) int {
+	return cmp.Or(b.created().Compare(a.created().Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
+}
+
+func (i Item) created() metav1.Time {
+	if i.Created == nil {
+		return metav1.Time{}
+	}
+	return *i.Created
+}
+
+// known is nil for the time of an object of which only the name is known.
+func known(at metav1.Time) *metav1.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &at
 }
 
 func (s *scene) wrapped(aw *v1beta2.AppWrapper) Item {
@@ -84,6 +116,7 @@ func wrapped(o explain.Objects) Item {
 	i := Item{
 		Kind: "AppWrapper", Namespace: aw.Namespace, Name: aw.Name, Queue: aw.Labels[v1beta2.QueueNameLabel], State: phase(aw),
 		Since: aw.CreationTimestamp, Retries: aw.Status.Retries, Starts: aw.Status.StartupRetries, Migrations: aw.Status.Migrations, Priority: priority(o),
+		Stage: stageOf(aw), User: aw.Labels[v1beta2.UserLabel], GPUs: gpus(o.Workload), Created: known(aw.CreationTimestamp), labels: aw.Labels,
 	}
 	if at := aw.Status.PhaseTransitionTime; at != nil {
 		i.Since = *at
@@ -92,6 +125,15 @@ func wrapped(o explain.Objects) Item {
 		i.Since = *aw.DeletionTimestamp
 	}
 	return i
+}
+
+// gpus is nil if the Workload is not known.
+func gpus(w *kueue.Workload) *int64 {
+	if w == nil {
+		return nil
+	}
+	most := quota.MostDevices(w)
+	return &most
 }
 
 func priority(o explain.Objects) *int32 {
@@ -117,10 +159,18 @@ func (s *scene) bare(w *kueue.Workload, owner metav1.OwnerReference) Item {
 
 // bare is a bare job without the reason.
 func bare(o explain.Objects) Item {
-	i := Item{Kind: o.Job.GetKind(), Namespace: o.Job.GetNamespace(), Name: o.Job.GetName(), Queue: o.Job.GetLabels()[v1beta2.QueueNameLabel], Priority: priority(o)}
-	i.State, i.Since = "NotQueued", o.Job.GetCreationTimestamp()
+	created := o.Job.GetCreationTimestamp()
+	i := Item{
+		Kind: o.Job.GetKind(), Namespace: o.Job.GetNamespace(), Name: o.Job.GetName(), Queue: o.Job.GetLabels()[v1beta2.QueueNameLabel], Priority: priority(o),
+		GPUs: gpus(o.Workload), Created: known(created), labels: o.Job.GetLabels(),
+	}
+	i.State, i.Since = "NotQueued", created
 	if o.Workload != nil {
 		i.State, i.Since = admission(o.Workload)
+		if created.IsZero() { // of the job, only its name is known
+			i.Created, i.labels = known(o.Workload.CreationTimestamp), o.Workload.Labels
+		}
+		i.Stage = stageOfBare(o, i.State)
 	}
 	return i
 }
@@ -143,13 +193,13 @@ func (i Item) withReason(o explain.Objects) Item {
 	return i
 }
 
-// endedOtherwise is the state of a bare job whose Workload has ended without success or failure.
-const endedOtherwise = "Ended"
+// States of a bare job, as Kueue knows it. One whose Workload has ended without success or failure has endedOtherwise.
+const waiting, reserved, admitted, endedOtherwise = "Waiting", "Reserved", "Admitted", "Ended"
 
 // admission is the state of a bare job, as Kueue knows it.
 func admission(w *kueue.Workload) (string, metav1.Time) {
 	for _, row := range []struct{ condition, state string }{
-		{kueue.WorkloadFinished, endedOtherwise}, {kueue.WorkloadAdmitted, "Admitted"}, {kueue.WorkloadQuotaReserved, "Reserved"},
+		{kueue.WorkloadFinished, endedOtherwise}, {kueue.WorkloadAdmitted, admitted}, {kueue.WorkloadQuotaReserved, reserved},
 	} {
 		for _, c := range w.Status.Conditions {
 			if c.Type != row.condition || c.Status != metav1.ConditionTrue {
@@ -161,5 +211,5 @@ func admission(w *kueue.Workload) (string, metav1.Time) {
 			return row.state, c.LastTransitionTime
 		}
 	}
-	return "Waiting", w.CreationTimestamp
+	return waiting, w.CreationTimestamp
 }

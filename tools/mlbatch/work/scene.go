@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
@@ -28,6 +29,7 @@ type scene struct {
 	now       time.Time
 
 	wrappers  []v1beta2.AppWrapper
+	runs      map[types.UID]*v1alpha1.Run
 	workloads []kueue.Workload
 	byOwner   map[types.UID]*kueue.Workload
 	// counted is set if all Workloads were read, and queued if all LocalQueues were.
@@ -43,7 +45,7 @@ type scene struct {
 // podsOf is a label by which pods are found.
 type podsOf struct{ namespace, label, value string }
 
-// read reads everything in seven lists, and the pods that run if some crash; some may have several pages. Without
+// read reads everything in eight lists, and the pods that run if some crash; some may have several pages. Without
 // AppWrappers there is nothing to show; whatever else is missing makes reasons less exact.
 func (s *scene) read(ctx context.Context) error {
 	wrappers, err := clusterstate.List[v1beta2.AppWrapper](ctx, s.client, &v1beta2.AppWrapperList{}, client.InNamespace(s.namespace))
@@ -51,6 +53,7 @@ func (s *scene) read(ctx context.Context) error {
 		return s.failed(err, "appwrappers")
 	}
 	s.wrappers = wrappers
+	s.readRuns(ctx)
 	s.readWorkloads(ctx)
 	s.readQueues(ctx)
 	s.readPods(ctx)

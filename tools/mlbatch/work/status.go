@@ -129,6 +129,9 @@ func summary(o explain.Objects) Item {
 	if o.Run != nil && o.AppWrapper == nil {
 		i.State, i.Since = string(o.Run.Status.Phase), o.Run.CreationTimestamp
 	}
+	if o.Run != nil {
+		i.Stage = stageOfRun(o.Run, o.AppWrapper)
+	}
 	return i.withReason(o)
 }
 

@@ -18,14 +18,18 @@ type Columns struct{ Namespace, Wide bool }
 
 // WriteTable prints work for people.
 func (o Overview) WriteTable(out io.Writer, with Columns, now time.Time) error {
-	rows := [][]string{row(with, "NAMESPACE", []string{"NAME", "KIND", "QUEUE", "STATE", "REASON", "SINCE"}, []string{"PRIORITY", "RETRIES", "MIGRATIONS", "MESSAGE"})}
+	rows := [][]string{row(with, "NAMESPACE", []string{"NAME", "KIND", "USER", "GPUS", "STATE", "REASON", "AGE"},
+		[]string{"QUEUE", "PHASE", "SINCE", "PRIORITY", "RETRIES", "MIGRATIONS", "MESSAGE"})}
 	for _, i := range o.Items {
-		priority := ""
+		priority, gpus := "", ""
 		if i.Priority != nil {
 			priority = strconv.Itoa(int(*i.Priority))
 		}
-		rows = append(rows, row(with, i.Namespace, []string{i.Name, i.Kind, i.Queue, i.State, string(i.Reason), since(i.Since, now)},
-			[]string{priority, strconv.Itoa(int(i.Retries)), strconv.Itoa(int(i.Migrations)), i.Message}))
+		if i.GPUs != nil {
+			gpus = strconv.FormatInt(*i.GPUs, 10)
+		}
+		rows = append(rows, row(with, i.Namespace, []string{i.Name, i.Kind, i.User, gpus, i.Stage, string(i.Reason), since(i.created(), now)},
+			[]string{i.Queue, i.State, since(i.Since, now), priority, strconv.Itoa(int(i.Retries)), strconv.Itoa(int(i.Migrations)), i.Message}))
 	}
 	return printing.Table(out, rows)
 }

@@ -42,9 +42,17 @@ func (r Report) WriteText(out io.Writer, now time.Time) error {
 	return nil
 }
 
+// stage is what 'mlbatch list' says. The time is that of the phase, which is named if it has another name.
+func (r Report) stage() string {
+	if r.Stage == "" || r.Stage == r.State {
+		return r.State + " for "
+	}
+	return fmt.Sprintf("%s, phase %s for ", r.Stage, r.State)
+}
+
 // facts are rows of a name and a value.
 func (r Report) facts(now time.Time) [][]string {
-	rows := [][]string{{"Queue", r.Queue}, {"State", r.State + " for " + cmp.Or(since(r.Since, now), "an unknown time")}}
+	rows := [][]string{{"Queue", r.Queue}, {"State", r.stage() + cmp.Or(since(r.Since, now), "an unknown time")}}
 	if r.Priority != nil {
 		rows = append(rows, []string{"Priority", strconv.Itoa(int(*r.Priority))})
 	}
