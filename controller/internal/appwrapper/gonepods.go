@@ -65,7 +65,7 @@ func (g *gonePods) note(pod *corev1.Pod) {
 		return
 	}
 	gone.seen[uid] = struct{}{}
-	if pod.Status.Phase != corev1.PodSucceeded {
+	if pod.Status.Phase != corev1.PodSucceeded || !interrupted.IsZero() {
 		gone.lastGone = g.now()
 		return
 	}

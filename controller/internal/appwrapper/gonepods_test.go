@@ -33,6 +33,14 @@ func podOfAttempt(uid types.UID, podSet, attempt string, phase corev1.PodPhase) 
 	return p
 }
 
+// deletedFirst: the pod had succeeded a second after somebody deleted it.
+func deletedFirst(succeeded *corev1.Pod) *corev1.Pod {
+	p, deleted := succeeded.DeepCopy(), metav1.Unix(4000, 0)
+	p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &deleted, new(int64(0))
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.Unix(4001, 0)}}}}
+	return p
+}
+
 func TestWhatTheWatchToldOfGonePods(t *testing.T) {
 	now := time.Unix(5000, 0)
 	attempt := attemptLabel(attempted().aw)
@@ -50,6 +58,7 @@ func TestWhatTheWatchToldOfGonePods(t *testing.T) {
 		"one of an older release":            {[]*corev1.Pod{podOfAttempt("1", "1", "", corev1.PodSucceeded)}, nil, nil, time.Time{}},
 		"one of an unknown pod set":          {[]*corev1.Pod{podOfAttempt("1", "", attempt, corev1.PodSucceeded)}, nil, nil, time.Time{}},
 		"one that has failed":                {[]*corev1.Pod{podOfAttempt("1", "1", attempt, corev1.PodFailed)}, nil, nil, time.Time{}},
+		"one that succeeded when deleted":    {[]*corev1.Pod{deletedFirst(done)}, nil, nil, now},
 		"one that ran":                       {[]*corev1.Pod{podOfAttempt("1", "1", attempt, corev1.PodRunning)}, nil, nil, now},
 	} {
 		t.Run(sentence, func(t *testing.T) {

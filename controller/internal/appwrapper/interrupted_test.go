@@ -23,6 +23,14 @@ func TestFromWhenOnSomethingElseMayHaveEndedAPod(t *testing.T) {
 		"its node shuts down": {func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonTerminationByKubelet, LastTransitionTime: metav1.Unix(1900, 0)}}
 		}, created.Time},
+		"it was evicted when it had succeeded": {func(p *corev1.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Unix(1970, 0)}}
+			p.Status.Phase, p.Status.ContainerStatuses = corev1.PodSucceeded, ended(0, 1970)
+		}, time.Time{}},
+		"it was evicted, and exited with 0": {func(p *corev1.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Unix(1970, 0)}}
+			p.Status.Phase, p.Status.ContainerStatuses = corev1.PodSucceeded, ended(0, 1971)
+		}, created.Time},
 		"it was not disrupted in the end": {func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionFalse}}
 		}, time.Time{}},

@@ -168,6 +168,11 @@ func (k Kind) NeverSucceeds(template *unstructured.Unstructured) bool {
 	return k.neverSucceeds != nil && k.neverSucceeds(template.Object) && k.makesPods(template)
 }
 
+// ReplacesWhatEnds tells that the controller of this kind makes a new pod for each that ends, also for one that succeeds.
+func (k Kind) ReplacesWhatEnds() bool {
+	return k.neverSucceeds != nil && k.GVK != pod.GVK
+}
+
 // CanSucceed tells that a resource has pods and is known to end when their work is done.
 func (k Kind) CanSucceed(template *unstructured.Unstructured) bool {
 	return k.makesPods(template) && !k.NeverSucceeds(template)

@@ -23,6 +23,8 @@ type podSet struct {
 	turn kinds.Turn
 	// expected is how many pods there are while the component works; 0 if nobody waits for them, or not yet.
 	expected int
+	// replaced: pods that have succeeded are missing, because their operator makes new ones.
+	replaced bool
 	// due is when pods whose turn has not come are expected, if they have not come by then; zero if nobody can say.
 	due time.Time
 	podCounts
@@ -46,7 +48,8 @@ func (v *view) podSets() podSets {
 			continue
 		}
 		for j, p := range s.PodSets {
-			all.sets = append(all.sets, podSet{component: i, index: j, turn: v.Components[i].Turns[p.Path], expected: int(p.Count())})
+			all.sets = append(all.sets, podSet{component: i, index: j, turn: v.Components[i].Turns[p.Path], expected: int(p.Count()),
+				replaced: v.kindOf(i).ReplacesWhatEnds()})
 		}
 		first[i+1] = len(all.sets)
 	}
@@ -66,6 +69,10 @@ func (v *view) podSets() podSets {
 // addEnded counts pods that have ended and whose objects may be gone: as the component itself says, or as its status
 // remembers. A pod that is made in place of one that is remembered runs again.
 func (v *view) addEnded(set *podSet) {
+	if set.replaced {
+		set.succeeded = 0
+		return
+	}
 	status, ended := v.status.ComponentStatus[set.component], v.Components[set.component].Ended
 	if set.index < len(status.SucceededPods) {
 		set.succeeded += min(int(status.SucceededPods[set.index]), max(0, set.expected-set.present()))
@@ -151,8 +158,8 @@ type podCounts struct {
 	unplaced                            int // those of the pending ones that have no node
 }
 
-// count adds a pod. A running pod that is being deleted counts as lost. Phase Unknown
-// counts neither way.
+// count adds a pod. A running pod that is being deleted counts as lost, and so does one that ended with success
+// because it was deleted. Phase Unknown counts neither way.
 func (c *podCounts) count(p Pod) {
 	if !p.wasRejected() {
 		c.accepted++
@@ -166,7 +173,9 @@ func (c *podCounts) count(p Pod) {
 	case corev1.PodRunning:
 		c.countRunning(p)
 	case corev1.PodSucceeded:
-		c.succeeded++
+		if p.Interrupted.IsZero() {
+			c.succeeded++
+		}
 	case corev1.PodFailed:
 		c.failed++
 	}

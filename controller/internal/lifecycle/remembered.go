@@ -7,7 +7,7 @@ package lifecycle
 func (v *view) rememberGone() {
 	for i, c := range v.Components {
 		status := &v.status.ComponentStatus[i]
-		if v.finished(i) || len(status.PodSets) == 1 && c.Ended.Succeeded > 0 {
+		if v.finished(i) || v.kindOf(i).ReplacesWhatEnds() || len(status.PodSets) == 1 && c.Ended.Succeeded > 0 {
 			continue
 		}
 		for j := range min(len(c.Gone), len(status.PodSets)) {

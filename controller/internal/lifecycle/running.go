@@ -91,12 +91,13 @@ func allSucceeded(v *view) (Decision, bool) {
 
 // done tells whether every component has finished. Components that report their end must
 // have reported success. Of the others, as many pods as expected must have succeeded, and
-// none may be pending or running; failed pods were replaced then. Without a report and
-// without an expected pod, nothing is done.
+// none may be pending or running; failed pods were replaced then. Where an operator replaces
+// all pods that end, none have the last word. Without a report and without an expected pod,
+// nothing is done.
 func (v *view) done() bool {
 	reported := false
 	for i, c := range v.Components {
-		if c.ReportsEnd && !v.finished(i) {
+		if (c.ReportsEnd || v.kindOf(i).ReplacesWhatEnds()) && !v.finished(i) {
 			return false
 		}
 		reported = reported || c.ReportsEnd

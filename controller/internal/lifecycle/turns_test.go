@@ -202,6 +202,10 @@ func TestPodsThatHaveEnded(t *testing.T) {
 	ended := func(e kinds.Ended) change {
 		return func(s *lifecycle.Snapshot) { s.Components[0].Ended = e }
 	}
+	statefulSet := func(s *lifecycle.Snapshot) {
+		s.Components[0].ReportsEnd, s.Components[0].Kind, s.Components[0].APIVersion = false, "StatefulSet", "apps/v1"
+		s.Status.ComponentStatus[0].Kind, s.Status.ComponentStatus[0].APIVersion = "StatefulSet", "apps/v1"
+	}
 	lacksOne := outcome{Phase: v1beta2.AppWrapperRunning, Requeue: time.Minute,
 		Conditions: map[string]string{"PodsReady": "False InsufficientPodsReady"}}
 	checkRows(t, runningJob, map[string]row{
@@ -219,6 +223,11 @@ func TestPodsThatHaveEnded(t *testing.T) {
 			given: []change{ready, unknownKind, of(0, 0, done), remembered(1)},
 			want:  endsIn(v1beta2.AppWrapperSucceeded, "", map[string]string{"QuotaReserved": "False Succeeded", "ResourcesDeployed": "True Succeeded"}),
 		},
+		// Kubelets end a StatefulSet's pod that somebody deletes, and it may exit with 0.
+		"a StatefulSet replaces a pod that has succeeded": {given: []change{ready, statefulSet, of(0, 0, runs, done)}, after: time.Hour, want: lacksOne},
+		"also the last one":                      {given: []change{ready, statefulSet, of(0, 0, done, done)}, after: time.Hour, want: lacksOne},
+		"also one that is gone":                  {given: []change{ready, statefulSet, gone(2), remembered(2)}, after: time.Hour, want: lacksOne},
+		"what was interrupted has not succeeded": {given: []change{ready, unknownKind, of(0, 0, done), last(func(p *lifecycle.Pod) { p.Interrupted = deployedAt }), of(0, 0, done)}, after: time.Hour, want: lacksOne},
 		"a Job goes on without an index that it tolerates": {
 			given: []change{ready, of(0, 0, runs, broken), ended(kinds.Ended{GivenUp: 1})},
 			after: time.Hour,
