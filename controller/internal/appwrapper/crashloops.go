@@ -12,37 +12,64 @@ import (
 // backOff is why a container waits whose program has crashed.
 const backOff = "CrashLoopBackOff"
 
-// crashLoopOf is the first container of a running pod whose program has crashed, and since when it runs again; zero if
-// it waits for that.
+// crashLoopOf is the first container or side-car of a running pod whose program has crashed, and since when it runs
+// again; zero if it waits for that.
 func crashLoopOf(pod *corev1.Pod) (container string, runsSince time.Time) {
-	i := slices.IndexFunc(pod.Status.ContainerStatuses, crashes)
-	if i < 0 || pod.Status.Phase != corev1.PodRunning {
+	if pod.Status.Phase != corev1.PodRunning {
 		return "", time.Time{}
 	}
-	c := pod.Status.ContainerStatuses[i]
-	if c.State.Running != nil {
-		runsSince = c.State.Running.StartedAt.Time
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		i := slices.IndexFunc(statuses, crashes)
+		if i < 0 {
+			continue
+		}
+		if running := statuses[i].State.Running; running != nil {
+			runsSince = running.StartedAt.Time
+		}
+		return statuses[i].Name, runsSince
 	}
-	return c.Name, runsSince
+	return "", time.Time{}
 }
 
-// crashes: the kubelet waits before it starts the container again, or has started it again after a crash.
+// backOffForgets is how long a program has to run until its kubelet starts it again at once, whatever it exits with.
+const backOffForgets = 10 * time.Minute
+
+// crashes tells, for a container of a running pod, that its program has crashed and its kubelet has started it again,
+// or is going to. Between a crash and the back-off, the container is terminated for some seconds. A program that exits
+// with 0 after a short time, is started again as slowly as one that crashes.
 func crashes(c corev1.ContainerStatus) bool {
-	if c.State.Waiting != nil {
-		return c.State.Waiting.Reason == backOff
-	}
 	ended := c.LastTerminationState.Terminated
-	return c.State.Running != nil && c.RestartCount > 0 && ended != nil && ended.ExitCode != 0
+	switch {
+	case c.State.Waiting != nil: // a pod whose containers have not all been started is pending
+		return c.State.Waiting.Reason == backOff || c.RestartCount > 0
+	case c.RestartCount == 0:
+		return false
+	case c.State.Terminated != nil:
+		return c.State.Terminated.ExitCode != 0
+	case c.State.Running == nil || ended == nil:
+		return false
+	}
+	ran := ended.FinishedAt.Sub(ended.StartedAt.Time)
+	return ended.ExitCode != 0 || !ended.StartedAt.IsZero() && ran < backOffForgets
 }
 
-// slimCrash leaves what crashLoopOf reads.
+// slimCrashes leaves what crashLoopOf reads.
+func (in *interner) slimCrashes(whole []corev1.ContainerStatus) (slim []corev1.ContainerStatus) {
+	for i := range whole {
+		if crashes(whole[i]) {
+			slim = append(slim, in.slimCrash(whole[i]))
+		}
+	}
+	return slim
+}
+
 func (in *interner) slimCrash(whole corev1.ContainerStatus) corev1.ContainerStatus {
 	slim := corev1.ContainerStatus{Name: intern(in, whole.Name), RestartCount: 1}
-	if whole.State.Waiting != nil {
+	if whole.State.Running == nil {
 		slim.State.Waiting = &corev1.ContainerStateWaiting{Reason: backOff}
 		return slim
 	}
 	slim.State.Running = &corev1.ContainerStateRunning{StartedAt: whole.State.Running.StartedAt}
-	slim.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: whole.LastTerminationState.Terminated.ExitCode}
+	slim.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1}
 	return slim
 }

@@ -210,13 +210,17 @@ func (in *interner) slimPod(pod *corev1.Pod) *corev1.Pod {
 	slim.Status.Phase, slim.Status.StartTime = intern(in, pod.Status.Phase), pod.Status.StartTime
 	slim.Status.Conditions = slimPodConditions(pod)
 	slim.Labels = ourLabels(pod)
+	runs := pod.Status.Phase == corev1.PodRunning
 	for _, container := range pod.Status.ContainerStatuses {
 		switch {
+		case runs && crashes(container):
+			slim.Status.ContainerStatuses = append(slim.Status.ContainerStatuses, in.slimCrash(container))
 		case container.State.Terminated != nil:
 			slim.Status.ContainerStatuses = append(slim.Status.ContainerStatuses, in.slimEnd(container))
-		case crashes(container):
-			slim.Status.ContainerStatuses = append(slim.Status.ContainerStatuses, in.slimCrash(container))
 		}
+	}
+	if runs {
+		slim.Status.InitContainerStatuses = in.slimCrashes(pod.Status.InitContainerStatuses)
 	}
 	slimInit(pod, slim)
 	in.slimFailures(pod, slim)
