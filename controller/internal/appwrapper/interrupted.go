@@ -10,9 +10,10 @@ import (
 )
 
 // interruptedAt is from when on something else than its program may have ended a pod; zero if nothing else can have.
-// A kubelet that shuts down says only at the end that it disrupts its pods, and that they have failed. Owners delete the
-// other pods in the same second in which one has failed, and timestamps are in whole seconds, so a deletion explains only
-// what comes later. What had ended by itself before was not interrupted; what exits with 0 because it was deleted was.
+// A kubelet that shuts down says only at the end that it disrupts its pods, and that they have failed. Owners delete
+// the other pods in the same second in which one has failed, and timestamps are in whole seconds, so a deletion
+// explains only what comes later. What had ended by itself before was not interrupted; what exits with 0 because it was
+// deleted was.
 func interruptedAt(pod *corev1.Pod) time.Time {
 	succeeded := pod.Status.Phase == corev1.PodSucceeded
 	for _, c := range pod.Status.Conditions {

@@ -168,7 +168,8 @@ func (k Kind) NeverSucceeds(template *unstructured.Unstructured) bool {
 	return k.neverSucceeds != nil && k.neverSucceeds(template.Object) && k.makesPods(template)
 }
 
-// ReplacesWhatEnds tells that the controller of this kind makes a new pod for each that ends, also for one that succeeds.
+// ReplacesWhatEnds tells that the controller of this kind makes a new pod for each that ends, also for one that
+// succeeds.
 func (k Kind) ReplacesWhatEnds() bool {
 	return k.neverSucceeds != nil && k.GVK != pod.GVK
 }

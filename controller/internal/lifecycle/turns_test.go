@@ -226,6 +226,7 @@ func TestPodsThatHaveEnded(t *testing.T) {
 		// Kubelets end a StatefulSet's pod that somebody deletes, and it may exit with 0.
 		"a StatefulSet replaces a pod that has succeeded": {given: []change{ready, statefulSet, of(0, 0, runs, done)}, after: time.Hour, want: lacksOne},
 		"also the last one":                      {given: []change{ready, statefulSet, of(0, 0, done, done)}, after: time.Hour, want: lacksOne},
+		"also one of an older release":           {given: []change{ready, statefulSet, of(0, lifecycle.UnknownPodSet, done, done)}, after: time.Hour, want: rests},
 		"also one that is gone":                  {given: []change{ready, statefulSet, gone(2), remembered(2)}, after: time.Hour, want: lacksOne},
 		"what was interrupted has not succeeded": {given: []change{ready, unknownKind, of(0, 0, done), last(func(p *lifecycle.Pod) { p.Interrupted = deployedAt }), of(0, 0, done)}, after: time.Hour, want: lacksOne},
 		"a Job goes on without an index that it tolerates": {
