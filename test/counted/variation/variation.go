@@ -113,6 +113,25 @@ func choices(schema map[string]any) []any {
 	return nil
 }
 
+// At returns the value at a path in an object of JSON, or nil. A number in the path is an index of a list.
+func At(value any, path []string) any {
+	for _, name := range path {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[name]
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(v) {
+				return nil
+			}
+			value = v[i]
+		default:
+			return nil
+		}
+	}
+	return value
+}
+
 // Set writes a value into an object of JSON, and creates the objects on the way. The index after the last of a list
 // appends.
 func Set(into any, path []string, value any) any {

@@ -90,6 +90,18 @@ func TestSetCreatesWhatIsMissing(t *testing.T) {
 	}
 }
 
+func TestAtFindsWhatSetHasWritten(t *testing.T) {
+	_, _, spec := thing(t)
+	Set(spec, []string{"groups", "1", "size", "max"}, int64(3))
+	for path, want := range map[string]any{
+		"groups.1.size.max": int64(3), "groups.1.size.max.more": nil, "groups.9": nil, "groups.-1": nil, "groups.x": nil, "none.such": nil,
+	} {
+		if got := At(spec, strings.Split(path, ".")); got != want {
+			t.Errorf("%s: got %v, want %v", path, got, want)
+		}
+	}
+}
+
 func TestAKindWithoutASchemaIsNamed(t *testing.T) {
 	if _, err := (Schemas{}).Of("example.dev", "v1", "Thing"); err == nil || !strings.Contains(err.Error(), "example.dev/v1 Thing") {
 		t.Errorf("got %v", err)

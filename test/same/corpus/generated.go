@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/mlbatch/mlbatch/test/counted/variation"
 	"github.com/mlbatch/mlbatch/test/same/kubelet"
 	"github.com/mlbatch/mlbatch/test/same/pairwise"
 )
@@ -139,42 +139,25 @@ func (t table) object(row []int) (*unstructured.Unstructured, string, error) {
 // play adds a clause to what the pods of a template do.
 func (t table) play(object map[string]any, template, clause string) error {
 	path := append(strings.Split(t.Templates[template], "."), "metadata", "annotations", kubelet.PlayAnnotation)
-	before, err := get(object, path)
-	if err != nil {
-		return fmt.Errorf("template %q: %w", template, err)
+	before := variation.At(object, path)
+	if before == nil {
+		return fmt.Errorf("template %q: there is no %s", template, strings.Join(path, "."))
 	}
 	return set(object, path, fmt.Sprintf("%v; %s", before, clause))
-}
-
-func get(value any, path []string) (any, error) {
-	for _, name := range path {
-		switch v := value.(type) {
-		case map[string]any:
-			value = v[name]
-		case []any:
-			i, err := strconv.Atoi(name)
-			if err != nil || i >= len(v) {
-				return nil, fmt.Errorf("there is no item %s", name)
-			}
-			value = v[i]
-		default:
-			return nil, fmt.Errorf("there is no field %s", name)
-		}
-	}
-	return value, nil
 }
 
 // set writes a value at a path, and makes the objects on the way.
 func set(object map[string]any, path []string, value any) error {
 	var parent any = object
 	for i := range path[:len(path)-1] {
-		next, err := get(parent, path[i:i+1])
-		if err != nil {
-			return err
-		}
+		next := variation.At(parent, path[i:i+1])
 		if next == nil {
+			fields, ok := parent.(map[string]any)
+			if !ok {
+				return fmt.Errorf("there is no %s", strings.Join(path[:i+1], "."))
+			}
 			next = map[string]any{}
-			parent.(map[string]any)[path[i]] = next
+			fields[path[i]] = next
 		}
 		parent = next
 	}
