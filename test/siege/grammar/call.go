@@ -66,12 +66,13 @@ const uidMark = "UID:"
 // Script returns what a person would type to do the same, a line for each call.
 func Script(calls []Call, episode string) (lines []string) {
 	for _, c := range calls {
-		line := c.line(episode)
+		line, about := c.line(episode), c.About
 		if c.Twin != nil {
 			line += " & " + c.Twin.line(episode) + " & wait"
+			about += " | " + c.Twin.About
 		}
-		if c.About != "" {
-			line += " # " + strings.ReplaceAll(c.About, Episode, episode)
+		if strings.Trim(about, "| ") != "" {
+			line += " # " + strings.ReplaceAll(about, Episode, episode)
 		}
 		lines = append(lines, line)
 	}

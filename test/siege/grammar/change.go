@@ -55,7 +55,7 @@ func changed(object map[string]any, changes []change) map[string]any {
 
 func remove(from any, path []string) {
 	last := len(path) - 1
-	switch parent := at(from, path[:last]).(type) {
+	switch parent := variation.At(from, path[:last]).(type) {
 	case map[string]any:
 		delete(parent, path[last])
 	case []any:
@@ -65,25 +65,6 @@ func remove(from any, path []string) {
 		}
 		variation.Set(from, path[:last], slices.Delete(slices.Clone(parent), i, i+1))
 	}
-}
-
-// at returns the value at a path, or nil.
-func at(value any, path []string) any {
-	for _, name := range path {
-		switch v := value.(type) {
-		case map[string]any:
-			value = v[name]
-		case []any:
-			i, err := strconv.Atoi(name)
-			if err != nil || i >= len(v) {
-				return nil
-			}
-			value = v[i]
-		default:
-			return nil
-		}
-	}
-	return value
 }
 
 // patch returns the body of a patch that turns one object into the other. An API server may have stored neither.
@@ -103,12 +84,12 @@ func mergePatch(before, after map[string]any, changes []change) map[string]any {
 	for _, c := range changes {
 		depth := len(c.path)
 		for i := range c.path {
-			if _, list := at(before, c.path[:i]).([]any); list {
+			if _, list := variation.At(before, c.path[:i]).([]any); list {
 				depth = i
 				break
 			}
 		}
-		variation.Set(body, c.path[:depth], at(after, c.path[:depth]))
+		variation.Set(body, c.path[:depth], variation.At(after, c.path[:depth]))
 	}
 	return body
 }
@@ -119,20 +100,20 @@ func jsonPatch(before, after map[string]any, changes []change) []any {
 	operations := []any{}
 	for _, c := range changes {
 		depth := 1
-		for depth < len(c.path) && at(before, c.path[:depth]) != nil {
+		for depth < len(c.path) && variation.At(before, c.path[:depth]) != nil {
 			depth++
 		}
 		path := c.path[:depth]
 		operation := map[string]any{"op": "add", "path": pointer(path)}
 		switch {
-		case c.absent && at(before, c.path) == nil:
+		case c.absent && variation.At(before, c.path) == nil:
 			continue
 		case c.absent:
 			operation["op"], operation["path"] = "remove", pointer(c.path)
-		case at(before, path) != nil:
-			operation["op"], operation["value"] = "replace", at(after, path)
+		case variation.At(before, path) != nil:
+			operation["op"], operation["value"] = "replace", variation.At(after, path)
 		default:
-			operation["value"] = at(after, path)
+			operation["value"] = variation.At(after, path)
 		}
 		operations = append(operations, operation)
 	}

@@ -18,7 +18,7 @@ func walk(s variation.Schemas, schema map[string]any, value any, random *rand.Ra
 	var path []string
 	for {
 		names, next := steps(s, schema, value)
-		present := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return at(value, []string{name}) == nil })
+		present := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return variation.At(value, []string{name}) == nil })
 		if len(present) > 0 && random.IntN(5) < 3 {
 			names = present
 		}
@@ -26,7 +26,7 @@ func walk(s variation.Schemas, schema map[string]any, value any, random *rand.Ra
 			break
 		}
 		name := names[random.IntN(len(names))]
-		path, schema, value = append(path, name), next(name), at(value, []string{name})
+		path, schema, value = append(path, name), next(name), variation.At(value, []string{name})
 	}
 	if value != nil && random.IntN(8) == 0 {
 		return change{path: path, absent: true}

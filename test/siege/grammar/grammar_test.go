@@ -74,7 +74,7 @@ func schema(t testing.TB, text string) (s map[string]any) {
 func ofWork(t testing.TB) Grammar {
 	t.Helper()
 	work := Kind{Resource: "works.example.dev", Base: object(t, workers), Spec: schema(t, schemaOfWork)}
-	wrapper := Kind{Resource: appWrappers, Base: object(t, "{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {}, spec: {components: []}}"), Spec: schemaOfAppWrapper(t)}
+	wrapper := Kind{Resource: AppWrappers, Base: object(t, "{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {}, spec: {components: []}}"), Spec: schemaOfAppWrapper(t)}
 	return Grammar{Created: []Kind{work, wrapper}, Wrapped: []Kind{work}, Others: []string{"pods"}}
 }
 
@@ -89,8 +89,8 @@ func schemaOfAppWrapper(t testing.TB) map[string]any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	versions, _ := at(schema(t, string(text)), []string{"spec", "versions"}).([]any)
-	spec := variation.Object(at(versions[0], []string{"schema", "openAPIV3Schema", "properties", "spec"}))
+	versions, _ := variation.At(schema(t, string(text)), []string{"spec", "versions"}).([]any)
+	spec := variation.Object(variation.At(versions[0], []string{"schema", "openAPIV3Schema", "properties", "spec"}))
 	if len(spec) == 0 {
 		t.Fatal("the CRD has no schema")
 	}
@@ -116,14 +116,16 @@ func TestEveryMoveIsDrawn(t *testing.T) {
 		for _, c := range g.Episode(1, number, 20) {
 			for twin := &c; twin != nil; twin = twin.Twin {
 				drawn[string(twin.Verb)+twin.Type+twin.Propagation] = true
-				if _, err := Text(twin.Body, "e1", func(string, string) string { return "uid" }); err != nil {
+				text, err := Text(twin.Body, "e1", func(string, string) string { return "uid" })
+				if err != nil {
 					t.Fatalf("%+v: %v", twin, err)
 				}
+				drawn["work that ends"] = drawn["work that ends"] || twin.About == "" && strings.Contains(string(text), `"localcluster.mlbatch.dev/run-for":"3s"`)
 			}
 			drawn["twin"] = drawn["twin"] || c.Twin != nil
 		}
 	}
-	for _, want := range []string{"create", "patchmerge", "patchjson", "patchapply", "delete", "deleteBackground", "deleteForeground", "deleteOrphan", "scale", "wait", "twin"} {
+	for _, want := range []string{"create", "patchmerge", "patchjson", "patchapply", "delete", "deleteBackground", "deleteForeground", "deleteOrphan", "scale", "wait", "twin", "work that ends"} {
 		if !drawn[want] {
 			t.Errorf("nothing draws %s", want)
 		}
@@ -144,6 +146,56 @@ func TestCornersOfASchema(t *testing.T) {
 	} {
 		if !found[want] {
 			t.Errorf("%s is never drawn", want)
+		}
+	}
+}
+
+// Fields that operators share are found by their names, also where the object lacks them, and in no pod template.
+func TestFieldsThatOperatorsShare(t *testing.T) {
+	spec := schema(t, `
+properties:
+  suspend: {type: boolean}
+  runPolicy: {properties: {managedBy: {type: string}, cleanPodPolicy: {type: string}, deep: {properties: {deeper: {properties: {replicas: {type: integer}}}}}}}
+  replicaSpecs:
+    additionalProperties:
+      properties: {replicas: {type: integer}, template: {properties: {spec: {properties: {containers: {type: array}, schedulerName: {type: string}}}}}}
+  other: {type: string}
+`)
+	var found []string
+	for _, path := range spokenOf(nil, spec, map[string]any{"replicaSpecs": map[string]any{"Worker": map[string]any{}}}, nil, 0) {
+		found = append(found, strings.Join(path, "."))
+	}
+	if diff := cmp.Diff([]string{"replicaSpecs.Worker.replicas", "runPolicy.cleanPodPolicy", "runPolicy.managedBy", "suspend"}, found); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Amounts that take hours are sent only to those who refuse them.
+func TestCostlyAmountsAreDrawnOnDemand(t *testing.T) {
+	g := ofWork(t)
+	for _, want := range []bool{false, true} {
+		g.Costly = want
+		drawn := false
+		for number := 0; number < 200 && !drawn; number++ {
+			drawn = strings.Contains(strings.Join(Script(g.Episode(1, number, 20), "e1"), "\n"), "e-2000000000")
+		}
+		if drawn != want {
+			t.Errorf("drawn is %t", drawn)
+		}
+	}
+}
+
+func TestKeysOfAnOperator(t *testing.T) {
+	for _, c := range []struct {
+		group, key string
+		want       bool
+	}{
+		{"kubeflow.org", "training.kubeflow.org/job-name", true}, {"ray.io", "ray.io/cluster", true}, {"jobset.x-k8s.io", "jobset.sigs.k8s.io/jobset-name", true},
+		{"batch", "batch.kubernetes.io/job-name", true}, {"ray.io", "kueue.x-k8s.io/managed", false}, {"", "example.com/any", false}, {"apps", "example.com/any", false},
+		{"workload.codeflare.dev", "workload.codeflare.dev.appwrapper/retryLimit", true},
+	} {
+		if got := ownOf(c.group, c.key); got != c.want {
+			t.Errorf("%+v: got %t", c, got)
 		}
 	}
 }

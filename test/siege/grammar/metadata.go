@@ -4,6 +4,8 @@ package grammar
 
 import (
 	"math/rand/v2"
+	"slices"
+	"strings"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
@@ -44,9 +46,13 @@ var read = map[string][]any{
 
 var finalizers = []any{"example.com/keep", workload.AppWrapperFinalizer, "kueue.x-k8s.io/resource-in-use", "foregroundDeletion", "orphan"}
 
-// labelled changes a label or an annotation.
-func labelled(random *rand.Rand) change {
-	key := pick(random, keys(read))
+// labelled changes a label or an annotation. An operator mostly reads those with its own name.
+func labelled(group string, random *rand.Rand) change {
+	all := keys(read)
+	if own := slices.DeleteFunc(slices.Clone(all), func(key string) bool { return !ownOf(group, key) }); len(own) > 0 && random.IntN(2) == 0 {
+		all = own
+	}
+	key := pick(random, all)
 	c := change{path: []string{"metadata", pick(random, []string{"labels", "annotations"}), key}}
 	if random.IntN(8) == 0 {
 		c.absent = true
@@ -54,6 +60,13 @@ func labelled(random *rand.Rand) change {
 	}
 	c.value = pick(random, read[key])
 	return c
+}
+
+// ownOf reports whether the operator of a group has given a key its name.
+func ownOf(group, key string) bool {
+	prefix, _, _ := strings.Cut(key, "/")
+	first, _, _ := strings.Cut(group, ".")
+	return group != "" && (strings.HasSuffix(prefix, group) || strings.HasPrefix(prefix, first+"."))
 }
 
 // kept adds a finalizer, or removes all.

@@ -43,12 +43,7 @@ var rules = []rule{
 	{"an overhead", func(*rand.Rand) change {
 		return change{path: []string{"spec", "overhead"}, value: map[string]any{gpu: "1"}}
 	}},
-	{"a toleration", func(random *rand.Rand) change {
-		return change{path: []string{"spec", "tolerations"}, value: []any{pick(random, []any{
-			map[string]any{"operator": "Exists"}, map[string]any{"key": "example.com/reserved-for", "operator": "Exists"},
-			map[string]any{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"},
-		})}}
-	}},
+	{"a toleration", tolerated},
 	{"a node", func(*rand.Rand) change { return change{path: []string{"spec", "nodeName"}, value: "gpu-0"} }},
 	{"a class", func(random *rand.Rand) change {
 		return change{path: []string{"spec", "priorityClassName"}, value: pick(random, []any{"system-node-critical", "low-priority", "none-such"})}
@@ -61,18 +56,25 @@ var rules = []rule{
 		return change{path: []string{"spec", "containers", "0", "securityContext"}, value: map[string]any{"privileged": true}}
 	}},
 	{"a long grace", func(random *rand.Rand) change {
-		return change{path: []string{"spec", "terminationGracePeriodSeconds"}, value: pick(random, []any{int64(0), int64(1), int64(30), int64(601), int64(86400)})}
+		return change{path: []string{"spec", "terminationGracePeriodSeconds"}, value: pick(random, []any{int64(0), int64(30), int64(601), int64(86400)})}
 	}},
 	{"a slow end", func(random *rand.Rand) change {
 		return change{path: []string{"metadata", "annotations", stopFor}, value: pick(random, []any{"5s", "20s"})}
 	}},
-	{"an end", func(*rand.Rand) change { return change{path: []string{"metadata", "annotations", runFor}, value: "1s"} }},
+	{"an end", func(*rand.Rand) change { return change{path: ends, value: "1s"} }},
 	{"no containers", func(*rand.Rand) change { return change{path: []string{"spec", "containers"}, value: []any{}} }},
 	{"labels of others", func(random *rand.Rand) change {
-		c := labelled(random)
+		c := labelled("", random)
 		c.path[1] = "labels"
 		return c
 	}},
+}
+
+func tolerated(random *rand.Rand) change {
+	return change{path: []string{"spec", "tolerations"}, value: []any{pick(random, []any{
+		map[string]any{"operator": "Exists"}, map[string]any{"key": "example.com/reserved-for", "operator": "Exists"},
+		map[string]any{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"},
+	})}}
 }
 
 func container(name string, always bool) map[string]any {
@@ -87,7 +89,7 @@ func container(name string, always bool) map[string]any {
 
 // templates are the paths of the pod templates in an object. The object itself may be a pod.
 func templates(value any, path []string) (found [][]string) {
-	if containers, _ := at(value, []string{"spec", "containers"}).([]any); len(containers) > 0 {
+	if containers, _ := variation.At(value, []string{"spec", "containers"}).([]any); len(containers) > 0 {
 		return [][]string{path}
 	}
 	switch v := value.(type) {
@@ -109,7 +111,7 @@ func sizes(value any, path []string) (found [][]string) {
 	case int64:
 		return [][]string{path}
 	case map[string]any:
-		if at(v, []string{"spec", "containers"}) != nil {
+		if variation.At(v, []string{"spec", "containers"}) != nil {
 			return nil
 		}
 		for _, name := range keys(v) {
