@@ -17,15 +17,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/counted/recount"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/audit"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
-// The rules about what is left of an episode.
+// The rules about what is left of an episode, and LongGrace about pods that nobody can take their quota from.
 const (
 	Stays         = "stays"
 	HeldByNothing = "held by nothing"
+	LongGrace     = "long grace"
 )
 
 // Finding is something that got past the quota, or helps to.
@@ -37,6 +39,16 @@ func (f Finding) String() string { return f.Rule + ": " + f.Object + ": " + f.Ev
 
 // Episode is the name of the episode that a finding is about, or "".
 func (f Finding) Episode() string { return EpisodeOf(f.Object) }
+
+var namespaces = regexp.MustCompile(`([a-z0-9-]+)/`)
+
+// Namespace is that of the object, or "".
+func (f Finding) Namespace() string {
+	if found := namespaces.FindStringSubmatch(f.Object); found != nil {
+		return found[1]
+	}
+	return ""
+}
 
 // key distinguishes findings. The numbers in the evidence may change.
 func (f Finding) key() string { return f.Rule + " " + f.Object }
@@ -60,27 +72,47 @@ type Referee struct {
 	// Stays is how long quota may be held by nothing, after the end of an episode.
 	Stays time.Duration
 
-	since map[string]time.Time
+	// From is when judging begins, or begins again. What is wrong before that counts for nothing.
+	From time.Time
+	// Known is what is excused of this attacker, beside what is excused of everybody.
+	Known []Known
+
+	since map[string]lasting
 	// Excused counts what the list of known exceptions explains, by their reasons.
 	Excused map[string]int
 }
 
+// lasting is since when, and at how many looks, something is wrong.
+type lasting struct {
+	since time.Time
+	looks int
+}
+
+// fewestLooks at which something has to be wrong. On a slow machine, two looks may be far apart, and find two different
+// moments of the same work.
+const fewestLooks = 3
+
 // Judge returns what has been wrong for long enough. ended has when all objects of an episode were deleted.
 func (r *Referee) Judge(m audit.Moment, ended map[string]time.Time) []Finding {
-	now := map[string]time.Time{}
-	var lasting []Finding
-	for _, f := range slices.Concat(r.audited(m), r.recounted(m), r.left(m, ended)) {
-		first, known := r.since[f.key()]
+	if m.Time.Before(r.From) {
+		r.since = nil
+		return nil
+	}
+	now := map[string]lasting{}
+	var found []Finding
+	for _, f := range slices.Concat(r.audited(m), r.recounted(m), r.left(m, ended), longGraces(m)) {
+		wrong, known := r.since[f.key()]
 		if !known {
-			first = m.Time
+			wrong.since = m.Time
 		}
-		now[f.key()] = first
-		if m.Time.Sub(first) >= r.Lasting {
-			lasting = append(lasting, f)
+		wrong.looks++
+		now[f.key()] = wrong
+		if m.Time.Sub(wrong.since) >= r.Lasting && wrong.looks >= fewestLooks {
+			found = append(found, f)
 		}
 	}
 	r.since = now
-	return r.unexcused(lasting)
+	return r.unexcused(found)
 }
 
 func (r *Referee) audited(m audit.Moment) (all []Finding) {
@@ -162,6 +194,21 @@ func devices(q kueue.ClusterQueue) (n int64) {
 		}
 	}
 	return n
+}
+
+// mostGrace is how many seconds the pods of work that no AppWrapper wraps may take to end.
+const mostGrace = 600
+
+// longGraces: an owner waits no longer for the quota that others have borrowed. Our controller ends the pods of
+// AppWrappers.
+func longGraces(m audit.Moment) (all []Finding) {
+	for _, p := range m.Pods {
+		grace := p.Spec.TerminationGracePeriodSeconds
+		if p.Labels[workload.AppWrapperLabel] == "" && quota.UsesNode(&p) && grace != nil && *grace > mostGrace {
+			all = append(all, Finding{LongGrace, "Pod " + p.Namespace + "/" + p.Name, fmt.Sprintf("it may take %d seconds to end", *grace)})
+		}
+	}
+	return all
 }
 
 // left: some time after everybody has deleted what an episode made, it holds nothing.
