@@ -3,6 +3,7 @@
 package rows_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -73,4 +74,46 @@ func TestRowsAreOfObjectsThatThereAre(t *testing.T) {
 	if unknown := known.Unknown(names); len(unknown) > 0 {
 		t.Errorf("there are no objects %q", unknown)
 	}
+}
+
+// Each sample has one row, few objects differ, and many are the same.
+func TestRowsAreComplete(t *testing.T) {
+	known, err := rows.Read("../rows.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := corpus.All(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples, generated := 0, 0
+	for _, c := range all {
+		_, refused := known.Refused[c.Name]
+		_, different := known.Different[c.Name]
+		same := slices.Contains(known.Same, c.Name)
+		switch {
+		case c.Sample && count(refused, different, same) != 1:
+			t.Errorf("%d rows name the sample %s", count(refused, different, same), c.Name)
+		case same && !c.Sample:
+			t.Errorf("a row names %s, which is no sample", c.Name)
+		case same:
+			samples++
+		case !c.Sample && !c.Known && c.Disturb == "" && !refused && !different:
+			generated++
+		}
+	}
+	t.Logf("%d samples and %d generated objects are the same", samples, generated)
+	if len(known.Different) > 3 || samples < 90 || generated < 280 {
+		t.Errorf("%d objects differ; %d samples and %d generated objects are the same", len(known.Different), samples, generated)
+	}
+}
+
+// count counts what holds.
+func count(all ...bool) (n int) {
+	for _, holds := range all {
+		if holds {
+			n++
+		}
+	}
+	return n
 }
