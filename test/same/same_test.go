@@ -22,7 +22,7 @@ var (
 	seed    = flag.Uint64("same.seed", 1, "which objects are generated")
 	retries = flag.Bool("same.retries", false, "let AppWrappers begin again, as often as they do by default")
 	once    = flag.Bool("same.once", false, "believe a difference at once, and do not look for it a second time")
-	found   = flag.String("same.findings", "", "the file into which differences are written, with both transcripts")
+	found   = flag.String("same.findings", "", "the file into which transcripts are written")
 )
 
 const (
@@ -116,20 +116,21 @@ func (w *world) again(results []*result, known rows.Rows) {
 	}
 }
 
-// write logs the table, and writes differences with both transcripts into the file that a flag names.
+// write logs the table. Into the file that a flag names, it writes both transcripts of what differs, and of all objects
+// if they were asked for by name.
 func (w *world) write(results []*result, known rows.Rows) {
 	w.t.Helper()
 	var table rows.Table
-	var differences strings.Builder
+	var transcripts strings.Builder
 	for _, r := range results {
 		table = append(table, r.Result)
-		if len(r.Differences) > 0 {
-			differences.WriteString(r.details())
+		if len(r.Differences) > 0 || *only != "" {
+			transcripts.WriteString(r.details())
 		}
 	}
 	w.t.Logf("bare and wrapped:\n%s", table.Text(known))
 	if *found != "" {
-		if err := os.WriteFile(*found, []byte(differences.String()), 0o644); err != nil {
+		if err := os.WriteFile(*found, []byte(transcripts.String()), 0o644); err != nil {
 			w.t.Error(err)
 		}
 	}
