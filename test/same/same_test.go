@@ -27,7 +27,7 @@ var (
 
 const (
 	// atATime is how many objects run at the same time, each of them twice.
-	atATime = 24
+	atATime = 36
 	// apart is how long after one object the next one is created: this is no test of load.
 	apart = 700 * time.Millisecond
 )
