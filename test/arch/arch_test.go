@@ -126,7 +126,9 @@ var arrows = map[string][]string{
 	"tools/mlbatch/images":          {"setup", "tools/mlbatch/parts", "tools/mlbatch/printing"},
 	"tools/mlbatch/answers/explain": {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "controller/nodesigns", "controller/quotareason", "tools/mlbatch/quota"},
 	"tools/mlbatch/clusterstate":    {"controller/api/v1beta2", "controller/nodesigns", "tools/mlbatch/parts", "tools/mlbatch/printing", "tools/mlbatch/answers/top", "tools/mlbatch/answers/usage"},
+	"tools/mlbatch/podcopy":         {"tools/mlbatch/printing"},
 	"tools/mlbatch/podexec":         {"tools/mlbatch/printing"},
+	"tools/mlbatch/podforward":      {"tools/mlbatch/printing"},
 	"tools/mlbatch/podlogs":         {"controller/api/codeflare/v1alpha1", "tools/mlbatch/printing"},
 	"tools/mlbatch/printing":        nil,
 	"tools/mlbatch/why":             {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/answers/explain", "tools/mlbatch/parts", "tools/mlbatch/clusterstate"},
@@ -162,7 +164,7 @@ var arrows = map[string][]string{
 	"tools/mlbatch": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/prometheus", "setup", "tools/artifacts/atomicfile", "tools/commandline", "tools/mlbatch/answers/audit", "tools/mlbatch/snapshot", "tools/mlbatch/answers/checkup", "tools/mlbatch/clustercheck", "tools/mlbatch/clusterstate", "tools/mlbatch/install", "tools/mlbatch/quota",
 		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/uninstall", "tools/mlbatch/manifests",
-		"tools/mlbatch/answers/explain", "tools/mlbatch/images", "tools/mlbatch/pack", "tools/mlbatch/podexec", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/answers/top",
+		"tools/mlbatch/answers/explain", "tools/mlbatch/images", "tools/mlbatch/pack", "tools/mlbatch/podcopy", "tools/mlbatch/podexec", "tools/mlbatch/podforward", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/answers/top",
 		"tools/mlbatch/teamschart", "tools/mlbatch/teamsdiff", "tools/mlbatch/teamsfile", "tools/mlbatch/answers/usage", "tools/mlbatch/why", "tools/mlbatch/work",
 	},
 	// The chart that renders a training job.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/kubectl/pkg/util/term"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,11 +19,30 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/work"
 )
 
+// choice is what flags say about the one pod that is meant.
+type choice struct {
+	wanted work.Selection
+	rank   int
+}
+
+func (c *choice) bind(cmd *cobra.Command) {
+	cmd.Flags().IntVar(&c.rank, "rank", 0, "rank of the pod, from 0")
+	cmd.Flags().StringVar(&c.wanted.Pod, "pod", "", "name of the pod")
+	cmd.MarkFlagsMutuallyExclusive("rank", "pod")
+}
+
+// pod is the only one, that with rank 0, or that of the flags.
+func (c *choice) pod(cmd *cobra.Command, reader client.Client, found explain.Objects) (corev1.Pod, error) {
+	if cmd.Flags().Changed("rank") {
+		c.wanted.Rank = &c.rank
+	}
+	return work.PodOf(cmd.Context(), reader, found, c.wanted)
+}
+
 // execution is what flags say about a command in a pod.
 type execution struct {
 	runNamespace
-	wanted  work.Selection
-	rank    int
+	choice  choice
 	stdin   bool
 	command podexec.Command
 }
@@ -44,21 +64,16 @@ func execCommand() *cobra.Command {
 		x.command.Line = args[1:]
 		return about(cmd, args[:1])
 	}
+	x.choice.bind(cmd)
 	flags := cmd.Flags()
-	flags.IntVar(&x.rank, "rank", 0, "rank of the pod, from 0")
-	flags.StringVar(&x.wanted.Pod, "pod", "", "name of the pod")
 	flags.StringVarP(&x.command.Container, "container", "c", "", "container (default: the one that the pod names, or its first)")
 	flags.BoolVarP(&x.stdin, "stdin", "i", false, "pass standard input to the command")
 	flags.BoolVarP(&x.command.TTY, "tty", "t", false, "standard input is a terminal")
-	cmd.MarkFlagsMutuallyExclusive("rank", "pod")
 	return cmd
 }
 
 func (x *execution) run(cmd *cobra.Command, c client.WithWatch, found explain.Objects) error {
-	if cmd.Flags().Changed("rank") {
-		x.wanted.Rank = &x.rank
-	}
-	pod, err := work.PodOf(cmd.Context(), c, found, x.wanted)
+	pod, err := x.choice.pod(cmd, c, found)
 	if err != nil {
 		return err
 	}

@@ -173,7 +173,7 @@ func TestListOnAClusterWithoutThePlatform(t *testing.T) {
 }
 
 // everyday are the commands of the page for users.
-var everyday = []string{"list", "status", "wait", "cancel", "retry", "logs", "top", "usage", "check"}
+var everyday = []string{"list", "status", "wait", "cancel", "retry", "logs", "exec", "port-forward", "cp", "top", "usage", "check"}
 
 const usersPage = "../../docs/commands.md"
 

@@ -28,6 +28,6 @@ func program() commandline.Program {
 func rootCommand(version string) *cobra.Command {
 	root := &cobra.Command{Short: "Queueing, quota and fault recovery for batch AI/ML work on Kubernetes"}
 	root.AddCommand(installCommand(), upgradeCommand(), uninstallCommand(), componentsCommand(), imagesCommand(), clusterCommand(), submitCommand(version), shellCommand(version), auditCommand(), runCommand(), queueCommand(), packCommand(), timed(whyCommand()))
-	root.AddCommand(timed(listCommand()), timed(statusOfWorkCommand()), waitCommand(), cancelWorkCommand(), retryWorkCommand(), logsOfWorkCommand(), execCommand(), timed(topCommand()), timed(usageCommand()), timed(checkCommand()), teamCommand())
+	root.AddCommand(timed(listCommand()), timed(statusOfWorkCommand()), waitCommand(), cancelWorkCommand(), retryWorkCommand(), logsOfWorkCommand(), execCommand(), portForwardCommand(), cpCommand(), timed(topCommand()), timed(usageCommand()), timed(checkCommand()), teamCommand())
 	return root
 }

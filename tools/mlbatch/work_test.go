@@ -140,6 +140,22 @@ func TestAPipeIsNoTerminal(t *testing.T) {
 	}
 }
 
+// cp and port-forward ask for the subresources of the pod that exec would choose.
+func TestAPodIsReachedByTheNameOfItsWork(t *testing.T) {
+	for line, asked := range map[string]string{
+		"cp bare:/out .":          "/api/v1/namespaces/blue/pods/p/exec?command=tar&command=-cf&command=-&command=-C&command=%2F&command=.%2Fout&container=pytorch",
+		"cp testdata bare:/in/":   "/api/v1/namespaces/blue/pods/p/exec?command=tar&command=-xmf&command=-&command=-C&command=%2Fin&container=pytorch&stderr=true&stdin=true",
+		"port-forward bare :8888": "/api/v1/namespaces/blue/pods/p/portforward",
+	} {
+		world := busyNamespace()
+		world["/api/v1/namespaces/blue/pods"] = list("v1", "Pod", storedPod)
+		out, progress, requests, err := ask(t, world, line) // the server does neither
+		if last := requests[len(requests)-1]; err == nil || out+progress != "" || !strings.Contains(last, asked) {
+			t.Errorf("%s: got %q, %q, %v; asked %q", line, out, progress, err, requests)
+		}
+	}
+}
+
 // Without the right to read AppWrappers nobody knows whether there is one.
 func TestWithoutRightsAnUnknownNameIsNotSaidToBeUnknown(t *testing.T) {
 	for _, line := range []string{"why a", "status a", "wait a", "cancel a", "retry a"} {
