@@ -135,15 +135,16 @@ func TestAListThatIsMine(t *testing.T) {
 
 func TestWhatCannotBeListedIsASentence(t *testing.T) {
 	for line, want := range map[string]string{
-		"list --state=Suspended":   "there is no state Suspended: use Queued, Starting, Running, Retrying, Preempted, Stopping, Succeeded, Failed, Cancelled",
-		"list -l a=b=c":            "cannot read --selector a=b=c: write NAME=VALUE, such as project=vision: ",
-		"list --watch=1ms":         "--watch takes at least a second, and tables only",
-		"list --watch -o json":     "--watch takes at least a second, and tables only",
-		"cancel a -l b=c":          "names and --selector exclude each other: remove one of them",
-		"cancel -l project=":       "no work in namespace blue has the labels project= and is Queued, Starting, Running, Retrying, Preempted: see 'mlbatch list --selector project='",
-		"cancel -l project=vision": "--selector project=vision also chooses AppWrapper train8, which is the work of bob: name what is yours",
-		"cancel -l bare!=x":        "name what is yours",
-		"cancel -l =":              "cannot read --selector =: ",
+		"list --state=Suspended":       "there is no state Suspended: use Queued, Starting, Running, Retrying, Preempted, Stopping, Succeeded, Failed, Cancelled",
+		"list -l a=b=c":                "cannot read --selector a=b=c: write NAME=VALUE, such as project=vision: ",
+		"list --watch=1ms":             "--watch takes at least a second, and tables only",
+		"list --watch -o json":         "--watch takes at least a second, and tables only",
+		"cancel a -l b=c":              "names and --selector exclude each other: remove one of them",
+		"cancel -l project=":           "no work in namespace blue has the labels project= and is Queued, Starting, Running, Retrying, Preempted: see 'mlbatch list --selector project='",
+		"cancel -l project=vision":     "--selector project=vision also chooses AppWrapper train8, which is the work of bob: name what is yours",
+		"cancel -l bare!=x":            "name what is yours",
+		"retry train7 --set=numPods=2": "AppWrapper train7 does not say of which settings it was made, as those of 'mlbatch submit' do: ",
+		"cancel -l =":                  "cannot read --selector =: ",
 	} {
 		out, progress, requests, err := ask(t, peopled(t), line)
 		wording.OneSentence(t, out+progress, err, want)

@@ -27,7 +27,7 @@ func program() commandline.Program {
 // rootCommand returns the mlbatch command with all its subcommands.
 func rootCommand(version string) *cobra.Command {
 	root := &cobra.Command{Short: "Queueing, quota and fault recovery for batch AI/ML work on Kubernetes"}
-	root.AddCommand(installCommand(), upgradeCommand(), uninstallCommand(), componentsCommand(), imagesCommand(), clusterCommand(), submitCommand(version), shellCommand(version), auditCommand(), runCommand(), queueCommand(), packCommand(), timed(whyCommand()))
-	root.AddCommand(timed(listCommand()), timed(statusOfWorkCommand()), waitCommand(), cancelWorkCommand(), retryWorkCommand(), logsOfWorkCommand(), execCommand(), portForwardCommand(), cpCommand(), timed(topCommand()), timed(usageCommand()), timed(checkCommand()), teamCommand())
+	root.AddCommand(installCommand(), upgradeCommand(), uninstallCommand(), componentsCommand(), imagesCommand(), clusterCommand(), submitCommand(version), shellCommand(version), auditCommand(), runCommand(version), queueCommand(), packCommand(), timed(whyCommand()))
+	root.AddCommand(timed(listCommand()), timed(statusOfWorkCommand()), waitCommand(), cancelWorkCommand(), retryWorkCommand(version), logsOfWorkCommand(), execCommand(), portForwardCommand(), cpCommand(), timed(topCommand()), timed(usageCommand()), timed(checkCommand()), teamCommand())
 	return root
 }

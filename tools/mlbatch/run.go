@@ -15,7 +15,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 )
 
-func runCommand() *cobra.Command {
+func runCommand(version string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Submit, watch and end Runs of Applications (codeflare.dev)",
@@ -23,7 +23,7 @@ func runCommand() *cobra.Command {
 		RunE:  func(*cobra.Command, []string) error { return errors.New("say what to do: see 'mlbatch run --help'") },
 	}
 	cmd.AddCommand(planCommand(), submitRunsCommand(), listRunsCommand(), statusCommand(),
-		ofRuns(logsOfWorkCommand()), ofRuns(cancelWorkCommand()), ofRuns(retryWorkCommand()))
+		ofRuns(logsOfWorkCommand()), ofRuns(cancelWorkCommand()), ofRuns(retryWorkCommand(version)))
 	return cmd
 }
 

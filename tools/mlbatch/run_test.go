@@ -130,7 +130,7 @@ func TestThePageNamesAllCommandsOfRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, cmd := range slices.Concat(runCommand().Commands(), queueCommand().Commands()) {
+	for _, cmd := range slices.Concat(runCommand("1").Commands(), queueCommand().Commands()) {
 		if cmd.Hidden {
 			continue
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/work"
 )
@@ -224,24 +225,32 @@ func confirmed(cmd *cobra.Command, question string) bool {
 	return answer == "y" || answer == "yes"
 }
 
-func retryWorkCommand() *cobra.Command {
-	var annotations []string
+func retryWorkCommand(version string) *cobra.Command {
+	var annotations, settings []string
 	var change work.Change
 	s := several{stages: []string{work.Failed}}
 	cmd := s.command(&cobra.Command{
 		Use:   "retry NAME…",
 		Short: "Submit AppWrappers that have ended, or Runs, again as NAME-2",
 		Long: "Submit AppWrappers that have ended, or Runs, again: as NAME-2, or with the next free number. Resources inside get\n" +
-			"new names, too, so that nobody waits until the old ones are removed.",
-		Example: "  mlbatch retry train\n  mlbatch retry train --annotate retryLimit=0 --annotate deletionOnFailureGracePeriodDuration=1h\n" +
-			"  mlbatch retry -l project=vision",
+			"new names, too, so that nobody waits until the old ones are removed. --set changes settings of 'mlbatch submit'.",
+		Example: "  mlbatch retry train\n  mlbatch retry train --set numGpusPerPod=2 --annotate retryLimit=0\n  mlbatch retry -l project=vision",
 	}, func(cmd *cobra.Command, c client.WithWatch, found []explain.Objects) error {
 		return each(found, func(o explain.Objects) error { return work.Retry(cmd.Context(), c, o, change, cmd.OutOrStdout()) })
 	})
-	cmd.PreRunE = func(*cobra.Command, []string) (err error) {
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) (err error) {
 		change, err = work.ParseChange(annotations)
+		change.Settings, change.Version = settings, version
+		change.Check = func(ctx context.Context, job submit.Job) error {
+			c, _, err := s.connect(cmd) // this client asks which kinds the cluster serves
+			if err != nil {
+				return err
+			}
+			return job.Check(ctx, c, cmd.ErrOrStderr())
+		}
 		return err
 	}
+	cmd.Flags().StringArrayVar(&settings, "set", nil, "setting of 'mlbatch submit' that is different, such as numGpusPerPod=2")
 	cmd.Flags().StringArrayVar(&annotations, "annotate", nil, "annotation of the copy, NAME=VALUE, or NAME- to remove it; retryLimit is short for workload.codeflare.dev.appwrapper/retryLimit")
 	return cmd
 }

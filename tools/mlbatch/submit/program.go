@@ -45,10 +45,23 @@ func (p Program) Job(version string, settings map[string]any) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
+	script, err := p.inFolder()
+	if err != nil {
+		return Job{}, err
+	}
 	all := maps.Clone(settings)
 	if name, _ := all["jobName"].(string); name == "" {
 		all["jobName"] = p.name() + "-" + rand.String(5)
 	}
+	return p.job(version, all, script, carried)
+}
+
+// job renders the job of a script in what is carried.
+func (p Program) job(version string, settings map[string]any, script string, carried []file) (Job, error) {
+	if err := free(settings, "the job runs "+p.Script); err != nil {
+		return Job{}, err
+	}
+	all, kept := maps.Clone(settings), p.recipe(settings, script, carried)
 	enough(all)
 	if _, err := New(version, all); err != nil { // in words about the user's own settings
 		return Job{}, err
@@ -61,10 +74,8 @@ func (p Program) Job(version string, settings map[string]any) (Job, error) {
 			all["retryLimit"] = int64(0) // the Job tries each number again by itself
 		}
 	}
-	if err := p.start(all, carried); err != nil {
-		return Job{}, err
-	}
-	return render(version, all, parts{files: carried, array: p.Array})
+	p.start(all, script, carried)
+	return render(version, all, parts{files: carried, array: p.Array, recipe: kept})
 }
 
 // free returns an error if settings say what the job runs, or with which kind of job.
@@ -100,11 +111,7 @@ func enough(settings map[string]any) {
 }
 
 // start adds to settings what runs the program: a writable copy of what is carried, and the command.
-func (p Program) start(settings map[string]any, carried []file) error {
-	script, err := p.inFolder()
-	if err != nil {
-		return err
-	}
+func (p Program) start(settings map[string]any, script string, carried []file) {
 	volumes, _ := settings["extraVolumes"].([]any)
 	setup, _ := settings["setupCommands"].([]any)
 	settings["extraVolumes"] = append(slices.Clone(volumes), volume(fmt.Sprint(settings["jobName"]), carried))
@@ -127,7 +134,6 @@ func (p Program) start(settings map[string]any, carried []file) error {
 		settings["mainProgram"] = command
 	}
 	settings["setupCommands"] = setup
-	return nil
 }
 
 // single reports whether the job is one process: one pod with at most one GPU.

@@ -32,8 +32,9 @@ type Job struct {
 
 // parts are what the generator does not render.
 type parts struct {
-	files []file
-	array *Array
+	files  []file
+	array  *Array
+	recipe *recipe
 }
 
 // into adds the parts to a rendered job, and returns its manifest.
@@ -48,7 +49,7 @@ func (p parts) into(aw *v1beta2.AppWrapper) (string, error) {
 
 // New renders a job with the given version of the generator.
 func New(version string, settings map[string]any) (Job, error) {
-	return render(version, settings, parts{})
+	return render(version, settings, parts{recipe: &recipe{Settings: maps.Clone(settings)}})
 }
 
 func render(version string, settings map[string]any, more parts) (Job, error) {
@@ -110,6 +111,9 @@ func (j Job) Check(ctx context.Context, c client.Client, notes io.Writer) error 
 // Create creates the job's AppWrapper, and reports that to out.
 func (j Job) Create(ctx context.Context, c client.Client, out io.Writer) error {
 	aw := j.appWrapper
+	if err := j.parts.recipe.keep(aw); err != nil {
+		return fmt.Errorf("cannot write down the settings: %w", err)
+	}
 	err := c.Create(ctx, aw)
 	if apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("namespace %s already has an AppWrapper %s: delete it, or choose another jobName", aw.Namespace, aw.Name)

@@ -18,9 +18,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
 
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/wording"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/work"
 )
@@ -188,6 +190,42 @@ func TestNamesThatOthersMayKnowStay(t *testing.T) {
 		second := work.Retry(t.Context(), c, explain.Objects{AppWrapper: old}, work.Change{}, &out)
 		wording.OneSentence(t, "", second, "AppWrapper held-2 has resources whose names another one would need: wait for its end with 'mlbatch wait held-2', or cancel it")
 	}
+}
+
+func TestRetryChangesSettings(t *testing.T) {
+	job, err := submit.New("0.0.1", map[string]any{"containerImage": "a", "jobName": "set", "mainProgram": "train.py", "namespace": "red"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := cluster(t, interceptor.Funcs{})
+	var out bytes.Buffer
+	if err := job.Create(t.Context(), c, &out); err != nil {
+		t.Fatal(err)
+	}
+	old := found(t, c, "red", "set").AppWrapper
+	old.Status.Phase = v1beta2.AppWrapperFailed
+	change, err := work.ParseChange([]string{"retryLimit=0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	change.Settings, change.Version = []string{"numGpusPerPod=2", "environmentVariables[0].name=LR", "environmentVariables[0].value=0.1"}, "0.0.1"
+	for want, wrong := range map[string]error{"it can never run": errors.New("it can never run"), "": nil} {
+		change.Check = func(context.Context, submit.Job) error { return wrong }
+		err := work.Retry(t.Context(), c, explain.Objects{AppWrapper: old}, change, &out)
+		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Fatalf("got %v, want %s", err, want)
+		}
+	}
+	aw := found(t, c, "red", "set-2").AppWrapper
+	raw := string(aw.Spec.Components[0].Template.Raw)
+	if !strings.Contains(raw, `"nvidia.com/gpu"`) || !strings.Contains(raw, `"LR"`) || aw.Annotations[v1beta2.RetryLimitAnnotation] != "0" || aw.Annotations["codeflare.dev/retry-of"] != "set" {
+		t.Errorf("got %+v", aw)
+	}
+	if err := work.Retry(t.Context(), c, found(t, c, "red", "lost"), change, &out); err == nil || !strings.HasPrefix(err.Error(), "AppWrapper lost does not say of which settings it was made") {
+		t.Errorf("got %v", err)
+	}
+	err = work.Retry(t.Context(), c, explain.Objects{Run: &v1alpha1.Run{ObjectMeta: metav1.ObjectMeta{Name: "study"}}}, change, &out)
+	wording.OneSentence(t, "", err, "settings are those of 'mlbatch submit', and Run study has none: change its manifest")
 }
 
 func TestAnAnnotationThatCannotBeReadIsASentence(t *testing.T) {

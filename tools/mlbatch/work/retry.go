@@ -27,6 +27,9 @@ const longestName = 60
 // Retry creates another AppWrapper, or Run, with the spec of one that has ended, and with a change. Its name is NAME-2,
 // or has the next number that is free. Its resources have new names, too, unless others may know the old ones.
 func Retry(ctx context.Context, c client.Client, o explain.Objects, change Change, out io.Writer) error {
+	if o.Run != nil && len(change.Settings) > 0 {
+		return fmt.Errorf("settings are those of 'mlbatch submit', and Run %s has none: change its manifest, and submit that under another name", o.Run.Name)
+	}
 	if o.Run != nil {
 		return runs.Retry(ctx, c, client.ObjectKeyFromObject(o.Run), change.Annotate, out)
 	}
@@ -38,6 +41,9 @@ func Retry(ctx context.Context, c client.Client, o explain.Objects, change Chang
 		return err
 	}
 	aw := again(o.AppWrapper, others.taken)
+	if err := change.remake(ctx, o.AppWrapper, aw); err != nil {
+		return err
+	}
 	change.Annotate(aw)
 	if err := others.room(o.AppWrapper, aw); err != nil {
 		return err
