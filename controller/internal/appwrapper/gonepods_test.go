@@ -111,11 +111,12 @@ func TestTurnsAreKeptOfTemplates(t *testing.T) {
 	}{
 		"pods that come in turn":  {`{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"s"},"spec":{"template":{"spec":{}}}}`, true},
 		"pods that come together": {`{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"s"},"spec":{"podManagementPolicy":"Parallel","template":{"spec":{}}}}`, false},
+		"pods of a work queue":    {`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"s"},"spec":{"parallelism":2,"template":{"spec":{}}}}`, true},
 		"pods that always do":     {`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"s"},"spec":{"template":{"spec":{}}}}`, false},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			aw := attempted().aw
-			aw.Annotations = map[string]string{turnsAnnotation: "what somebody stored"}
+			aw.Annotations = map[string]string{turnsAnnotation: "what somebody stored", endsAnnotation: "this, too"}
 			aw.Spec.Components = []v1beta2.AppWrapperComponent{{}}
 			aw.Spec.Components[0].Template.Raw = []byte(tc.template)
 			in := newInterner()
@@ -126,8 +127,9 @@ func TestTurnsAreKeptOfTemplates(t *testing.T) {
 				o := &observation{aw: aw}
 				o.snapshot.Components = make([]lifecycle.Component, 1)
 				o.observeTurns()
-				if got := len(o.snapshot.Components[0].Turns) > 0; got != tc.want {
-					t.Errorf("in look %d: %v", look, o.snapshot.Components[0].Turns)
+				c := o.snapshot.Components[0]
+				if got := len(c.Turns)+len(c.Ends) > 0; got != tc.want {
+					t.Errorf("in look %d: %v, %v", look, c.Turns, c.Ends)
 				}
 			}
 		})

@@ -170,6 +170,21 @@ func (in *interner) slimStatus(whole map[string]any) map[string]any {
 	if succeeded, ok := whole["succeeded"]; ok {
 		slim["succeeded"] = succeeded
 	}
+	if jobs := slimJobs(whole["replicatedJobsStatus"]); len(jobs) > 0 {
+		slim["replicatedJobsStatus"] = jobs
+	}
+	return slim
+}
+
+// slimJobs are the Jobs of a JobSet of which some have succeeded.
+func slimJobs(whole any) (slim []any) {
+	jobs, _ := whole.([]any)
+	for _, each := range jobs {
+		job, _ := each.(map[string]any)
+		if n, ok := job["succeeded"]; ok && n != int64(0) {
+			slim = append(slim, map[string]any{"name": job["name"], "succeeded": n})
+		}
+	}
 	return slim
 }
 

@@ -165,6 +165,9 @@ func TestASlimComponentOfEveryKindHasTheSameVerdict(t *testing.T) {
 			if got := kind.Verdict(slim.(*unstructured.Unstructured)); got != want {
 				t.Errorf("%s: %s: the verdict is %q, and %q for the caches", file, sentence, want, got)
 			}
+			if diff := cmp.Diff(kind.Ended(full), kind.Ended(slim.(*unstructured.Unstructured))); diff != "" {
+				t.Errorf("%s: %s: what has ended (-whole +slim):\n%s", file, sentence, diff)
+			}
 			if want == kinds.Succeeded || want == kinds.Failed {
 				compared++
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 )
 
 // said is what a cached AppWrapper has of its templates. They are large, and the API server sends them along with
@@ -84,8 +85,12 @@ func (in *interner) notesOn(aw *v1beta2.AppWrapper, heads []runtime.RawExtension
 	if decoded.Undercounted() {
 		notes[undercountedAnnotation] = "true"
 	}
-	if turns := turnsOf(decoded.Templates); turns != "" {
-		notes[turnsAnnotation] = intern(in, turns)
+	for key, said := range map[string]string{
+		turnsAnnotation: perPath(decoded.Templates, kinds.Kind.Turns), endsAnnotation: perPath(decoded.Templates, kinds.Kind.Ends),
+	} {
+		if said != "" {
+			notes[key] = intern(in, said)
+		}
 	}
 	if declared := declaredDevices(aw, decoded.Templates); len(declared) > 0 {
 		if text, err := json.Marshal(declared); err == nil {
@@ -96,7 +101,7 @@ func (in *interner) notesOn(aw *v1beta2.AppWrapper, heads []runtime.RawExtension
 }
 
 func isNote(key string) bool {
-	return key == declaredDevicesAnnotation || key == undercountedAnnotation || key == turnsAnnotation
+	return key == declaredDevicesAnnotation || key == undercountedAnnotation || key == turnsAnnotation || key == endsAnnotation
 }
 
 // annotate leaves of the annotations what is read.

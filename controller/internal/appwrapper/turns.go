@@ -9,19 +9,24 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-// turnsAnnotation is what a cached AppWrapper has of its templates to tell when pods come. No stored object has it.
-const turnsAnnotation = v1beta2.AnnotationPrefix + "turns"
+// turnsAnnotation and endsAnnotation are what a cached AppWrapper has of its templates to tell when pods come and how
+// they end. No stored object has them.
+const (
+	turnsAnnotation = v1beta2.AnnotationPrefix + "turns"
+	endsAnnotation  = v1beta2.AnnotationPrefix + "ends"
+)
 
-// turnsOf says, for each component, when pods come that do not come with it; empty if there are none.
-func turnsOf(templates []*unstructured.Unstructured) string {
-	all, some := make([]map[string]kinds.Turn, len(templates)), false
+// perPath says something of the pod sets of each component, by path; empty if there is nothing to say.
+func perPath[T any](templates []*unstructured.Unstructured, of func(kinds.Kind, *unstructured.Unstructured) map[string]T) string {
+	all, some := make([]map[string]T, len(templates)), false
 	for i, template := range templates {
 		if template == nil {
 			continue
 		}
-		all[i] = kinds.For(template.GroupVersionKind()).Turns(template)
+		all[i] = of(kinds.For(template.GroupVersionKind()), template)
 		some = some || len(all[i]) > 0
 	}
 	text, err := json.Marshal(all)
@@ -33,12 +38,17 @@ func turnsOf(templates []*unstructured.Unstructured) string {
 
 // observeTurns reads what the cache has kept of the templates. It keeps that of all that is deployed.
 func (o *observation) observeTurns() {
-	text, kept := o.aw.Annotations[turnsAnnotation]
-	var turns []map[string]kinds.Turn
-	if !kept || json.Unmarshal([]byte(text), &turns) != nil || len(turns) != len(o.snapshot.Components) {
+	readPerPath(o, turnsAnnotation, func(c *lifecycle.Component, turns map[string]kinds.Turn) { c.Turns = turns })
+	readPerPath(o, endsAnnotation, func(c *lifecycle.Component, ends map[string]kinds.Ends) { c.Ends = ends })
+}
+
+func readPerPath[T any](o *observation, annotation string, set func(*lifecycle.Component, map[string]T)) {
+	text, kept := o.aw.Annotations[annotation]
+	var all []map[string]T
+	if !kept || json.Unmarshal([]byte(text), &all) != nil || len(all) != len(o.snapshot.Components) {
 		return
 	}
-	for i := range turns {
-		o.snapshot.Components[i].Turns = turns[i]
+	for i := range all {
+		set(&o.snapshot.Components[i], all[i])
 	}
 }

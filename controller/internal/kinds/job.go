@@ -14,6 +14,8 @@ import (
 
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;delete
 
+const jobPath = "template.spec.template"
+
 const jobCompletionIndex = "batch.kubernetes.io/job-completion-index"
 
 // job is a batch/v1 Job. It ends with its Complete condition, not with the number of pods
@@ -27,6 +29,8 @@ var job = Kind{
 	knownToKueue: always,
 	verdict:      jobVerdict,
 	finalReason:  finalReasons([]string{"Failed", "FailureTarget"}, deadlineExceeded, "PodFailurePolicy"),
+	turns:        jobTurns,
+	ends:         jobEnds,
 	ended:        jobEnded,
 	pauses:       true,
 	final:        true, // the Job controller leaves a Job that is Complete alone
@@ -80,7 +84,7 @@ func indexes(list string) int {
 func jobPodSets(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 	pods := jobWidth(object, "spec")
 	return []v1beta2.AppWrapperPodSet{{
-		Path:        "template.spec.template",
+		Path:        jobPath,
 		Replicas:    &pods,
 		Annotations: map[string]string{v1beta2.PodSetAnnotationTASPodIndexLabel: jobCompletionIndex},
 	}}, nil

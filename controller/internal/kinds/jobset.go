@@ -19,6 +19,8 @@ var jobSet = Kind{
 	GVK:     schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"},
 	podSets: jobSetPodSets,
 	turns:   jobSetTurns,
+	ends:    jobSetEnds,
+	ended:   jobSetEnded,
 	pauses:  true, // its Jobs do
 
 	knownToKueue: always,

@@ -83,6 +83,9 @@ type Kind struct {
 	// its pods do.
 	ended func(object map[string]any) Ended
 
+	// ends is how pods of its pod sets end; nil for a kind whose pods succeed once each.
+	ends func(object map[string]any) map[string]Ends
+
 	// neverSucceeds tells whether a resource runs until it is deleted, or fails; nil for a kind that can succeed.
 	neverSucceeds func(object map[string]any) bool
 
@@ -194,12 +197,14 @@ func (k Kind) Verdict(object *unstructured.Unstructured) Verdict {
 	return k.verdict(object.Object)
 }
 
-// Ended are pods that need not run any more, by the status of a resource with one pod set.
+// Ended are pods that need not run any more, by the status of a resource.
 type Ended struct {
-	// Succeeded have done their work, whether or not their objects still exist.
+	// Succeeded have done their work, whether or not their objects still exist, in a resource with one pod set.
 	Succeeded int `json:"succeeded,omitempty"`
-	// GivenUp have failed, and the resource goes on without them.
+	// GivenUp have failed, and the resource with one pod set goes on without them.
 	GivenUp int `json:"givenUp,omitempty"`
+	// Jobs are how many of its Jobs have succeeded, by Ends.Job.
+	Jobs map[string]int `json:"jobs,omitempty"`
 }
 
 // Ended is what the resource reports about pods that need not run any more.

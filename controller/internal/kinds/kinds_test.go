@@ -3,6 +3,7 @@
 package kinds
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +25,7 @@ type reading struct {
 	Verdict Verdict                    `json:"verdict,omitempty"`
 	Final   string                     `json:"final,omitempty"`
 	Turns   map[string]Turn            `json:"turns,omitempty"`
+	Ends    map[string]Ends            `json:"ends,omitempty"`
 	Ended   *Ended                     `json:"ended,omitempty"`
 	Error   string                     `json:"error,omitempty"`
 }
@@ -52,8 +54,8 @@ func read(object *unstructured.Unstructured) reading {
 	if err != nil {
 		return reading{Error: err.Error()}
 	}
-	found := reading{PodSets: podSets, Declare: kind.MustDeclare(object), Verdict: kind.Verdict(object), Final: kind.Final(object), Turns: kind.Turns(object)}
-	if ended := kind.Ended(object); ended != (Ended{}) {
+	found := reading{PodSets: podSets, Declare: kind.MustDeclare(object), Verdict: kind.Verdict(object), Final: kind.Final(object), Turns: kind.Turns(object), Ends: kind.Ends(object)}
+	if ended := kind.Ended(object); !reflect.DeepEqual(ended, Ended{}) {
 		found.Ended = &ended
 	}
 	return found

@@ -25,6 +25,7 @@ type podSet struct {
 	expected int
 	// replaced: pods that have succeeded are missing, because their operator makes new ones.
 	replaced bool
+	ends     kinds.Ends
 	// due is when pods whose turn has not come are expected, if they have not come by then; zero if nobody can say.
 	due time.Time
 	podCounts
@@ -49,7 +50,7 @@ func (v *view) podSets() podSets {
 		}
 		for j, p := range s.PodSets {
 			all.sets = append(all.sets, podSet{component: i, index: j, turn: v.Components[i].Turns[p.Path], expected: int(p.Count()),
-				replaced: v.kindOf(i).ReplacesWhatEnds()})
+				replaced: v.kindOf(i).ReplacesWhatEnds(), ends: v.Components[i].Ends[p.Path]})
 		}
 		first[i+1] = len(all.sets)
 	}
@@ -64,22 +65,6 @@ func (v *view) podSets() podSets {
 		v.takeTurn(set, all.sets[first[set.component]:first[set.component+1]])
 	}
 	return all
-}
-
-// addEnded counts pods that have ended and whose objects may be gone: as the component itself says, or as its status
-// remembers. A pod that is made in place of one that is remembered runs again.
-func (v *view) addEnded(set *podSet) {
-	if set.replaced {
-		set.succeeded = 0
-		return
-	}
-	status, ended := v.status.ComponentStatus[set.component], v.Components[set.component].Ended
-	if set.index < len(status.SucceededPods) {
-		set.succeeded += min(int(status.SucceededPods[set.index]), max(0, set.expected-set.present()))
-	}
-	if len(status.PodSets) == 1 {
-		set.succeeded, set.givenUp = max(set.succeeded, ended.Succeeded), ended.GivenUp
-	}
 }
 
 // add counts a pod where it belongs. The sets of component i are those from first[i] until first[i+1].

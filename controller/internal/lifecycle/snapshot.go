@@ -119,7 +119,9 @@ type Component struct {
 	Finalizers []string
 	// Turns says when pods come, by the path of their pod set, where they do not come with the resource.
 	Turns map[string]kinds.Turn
-	// Ended are pods of its only pod set that need not run any more, as the resource reports.
+	// Ends says how pods end, by the path of their pod set, where they do not just succeed once each.
+	Ends map[string]kinds.Ends
+	// Ended are pods that need not run any more, as the resource reports.
 	Ended kinds.Ended
 	// Gone is how many pods of each pod set have succeeded in this attempt and are gone, as far as the observer knows.
 	Gone []int

@@ -206,6 +206,14 @@ func TestPodsThatHaveEnded(t *testing.T) {
 		s.Components[0].ReportsEnd, s.Components[0].Kind, s.Components[0].APIVersion = false, "StatefulSet", "apps/v1"
 		s.Status.ComponentStatus[0].Kind, s.Status.ComponentStatus[0].APIVersion = "StatefulSet", "apps/v1"
 	}
+	ends := func(e kinds.Ends) change {
+		return func(s *lifecycle.Snapshot) {
+			s.Components[0].Ends = map[string]kinds.Ends{s.Status.ComponentStatus[0].PodSets[0].Path: e}
+		}
+	}
+	three := func(s *lifecycle.Snapshot) { s.Status.ComponentStatus[0].PodSets[0].Replicas = new(int32(3)) }
+	queue, waves := ends(kinds.Ends{WorkQueue: true}), ends(kinds.Ends{Completions: 5})
+	jobSet, tolerant := ends(kinds.Ends{Job: "a", Pods: 2}), ends(kinds.Ends{Job: "a", Pods: 2, Tolerant: true})
 	lacksOne := outcome{Phase: v1beta2.AppWrapperRunning, Requeue: time.Minute,
 		Conditions: map[string]string{"PodsReady": "False InsufficientPodsReady"}}
 	checkRows(t, runningJob, map[string]row{
@@ -225,10 +233,21 @@ func TestPodsThatHaveEnded(t *testing.T) {
 		},
 		// Kubelets end a StatefulSet's pod that somebody deletes, and it may exit with 0.
 		"a StatefulSet replaces a pod that has succeeded": {given: []change{ready, statefulSet, of(0, 0, runs, done)}, after: time.Hour, want: lacksOne},
-		"also the last one":                      {given: []change{ready, statefulSet, of(0, 0, done, done)}, after: time.Hour, want: lacksOne},
-		"also one of an older release":           {given: []change{ready, statefulSet, of(0, lifecycle.UnknownPodSet, done, done)}, after: time.Hour, want: rests},
-		"also one that is gone":                  {given: []change{ready, statefulSet, gone(2), remembered(2)}, after: time.Hour, want: lacksOne},
-		"what was interrupted has not succeeded": {given: []change{ready, unknownKind, of(0, 0, done), last(func(p *lifecycle.Pod) { p.Interrupted = deployedAt }), of(0, 0, done)}, after: time.Hour, want: lacksOne},
+		"also the last one":                            {given: []change{ready, statefulSet, of(0, 0, done, done)}, after: time.Hour, want: lacksOne},
+		"also one of an older release":                 {given: []change{ready, statefulSet, of(0, lifecycle.UnknownPodSet, done, done)}, after: time.Hour, want: rests},
+		"also one that is gone":                        {given: []change{ready, statefulSet, gone(2), remembered(2)}, after: time.Hour, want: lacksOne},
+		"what was interrupted has not succeeded":       {given: []change{ready, unknownKind, of(0, 0, done), last(func(p *lifecycle.Pod) { p.Interrupted = deployedAt }), of(0, 0, done)}, after: time.Hour, want: lacksOne},
+		"a work queue goes on without one that fails":  {given: []change{ready, three, queue, of(0, 0, done, broken, runs), endedAt(time.Minute)}, after: time.Hour, want: rests},
+		"and without one that is lost":                 {given: []change{ready, three, queue, ended(kinds.Ended{Succeeded: 1}), of(0, 0, runs)}, after: time.Hour, want: rests},
+		"but not before one has succeeded":             {given: []change{ready, queue, of(0, 0, runs)}, after: time.Hour, want: lacksOne},
+		"a Job of a JobSet goes on without an index":   {given: []change{ready, jobSet, tolerant, twoPodSets, of(0, 0, runs, broken), of(0, 1, runs, runs)}, after: time.Hour, want: rests},
+		"a Job of a JobSet has succeeded with one pod": {given: []change{ready, jobSet, ended(kinds.Ended{Jobs: map[string]int{"a": 1}}), twoPodSets, of(0, 0, done), of(0, 1, runs, runs)}, after: time.Hour, want: rests},
+		"also if its pods are gone":                    {given: []change{ready, jobSet, ended(kinds.Ended{Jobs: map[string]int{"a": 1}}), twoPodSets, of(0, 1, runs, runs)}, after: time.Hour, want: rests},
+		"not if another Job has":                       {given: []change{ready, jobSet, ended(kinds.Ended{Jobs: map[string]int{"b": 1}}), twoPodSets, of(0, 0, runs), of(0, 1, runs, runs)}, after: time.Hour, want: lacksOne},
+		"a second wave has to run":                     {given: []change{ready, waves, ended(kinds.Ended{Succeeded: 2}), of(0, 0, runs)}, after: time.Hour, want: lacksOne},
+		"also if the first one's pods still exist":     {given: []change{ready, waves, of(0, 0, done), endedAt(time.Minute), of(0, 0, done, runs), endedAt(time.Minute)}, after: time.Hour, want: lacksOne},
+		"what has ended lately is replaced":            {given: []change{ready, waves, of(0, 0, runs, done), endedAt(time.Hour - time.Minute)}, after: time.Hour, want: outcome{Phase: v1beta2.AppWrapperRunning, Requeue: 4 * time.Minute}},
+		"the last wave is smaller":                     {given: []change{ready, waves, ended(kinds.Ended{Succeeded: 4}), of(0, 0, runs)}, after: time.Hour, want: rests},
 		"a Job goes on without an index that it tolerates": {
 			given: []change{ready, of(0, 0, runs, broken), ended(kinds.Ended{GivenUp: 1})},
 			after: time.Hour,

@@ -5,6 +5,7 @@ package explain
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -72,8 +73,8 @@ func isAbout(about corev1.ObjectReference, kind, name string, uid types.UID) boo
 	return about.Kind == kind && about.Name == name && (uid == "" || about.UID == "" || about.UID == uid)
 }
 
-// isPast: a warning is older than the AppWrapper, or the bare job, so that it is about another one of this name.
-func (o Objects) isPast(e corev1.Event) bool {
+// lastSeen is when a warning came last; zero if it does not tell.
+func lastSeen(e corev1.Event) time.Time {
 	last := e.LastTimestamp.Time
 	if e.EventTime.After(last) {
 		last = e.EventTime.Time
@@ -81,6 +82,12 @@ func (o Objects) isPast(e corev1.Event) bool {
 	if e.Series != nil && e.Series.LastObservedTime.After(last) {
 		last = e.Series.LastObservedTime.Time
 	}
+	return last
+}
+
+// isPast: a warning is older than the AppWrapper, or the bare job, so that it is about another one of this name.
+func (o Objects) isPast(e corev1.Event) bool {
+	last := lastSeen(e)
 	switch {
 	case last.IsZero():
 		return false

@@ -3,9 +3,11 @@
 package explain
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -31,10 +33,17 @@ func (o Objects) Owners() (all []Child) {
 // notMade are words with which operators say that they could not make something.
 var notMade = []string{"FailedCreate", "FailedToCreate", "CreationFailed"}
 
-// podRefused is about pods that the owners of this work could not create, and that are not there by now.
+// podRefused is about pods that the owners of this work could not create, and that are not there by now: some are
+// missing, or none was created since, as when the next wave of a Job is refused.
 func (o Objects) podRefused() []Cause {
 	if o.complete() {
-		return nil
+		var created metav1.Time
+		for i := range o.Pods {
+			if created.Before(&o.Pods[i].CreationTimestamp) {
+				created = o.Pods[i].CreationTimestamp
+			}
+		}
+		o.Events = slices.DeleteFunc(slices.Clone(o.Events), func(e corev1.Event) bool { return !lastSeen(e).After(created.Time) })
 	}
 	for _, by := range o.Owners() {
 		if found := o.events(by.Kind, by.Name, by.UID, notMade...); len(found) > 0 {

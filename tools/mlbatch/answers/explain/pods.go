@@ -34,7 +34,7 @@ func pods(o Objects) (all []Cause) {
 			}
 		}
 	}
-	if o.isWell() {
+	if o.isWell() && len(o.living()) > 0 { // PodsReady keeps its word until the next wave of a Job is late
 		return all
 	}
 	return append(all, o.podRefused()...)

@@ -107,7 +107,7 @@ func (o Objects) namePod(pod *corev1.Pod) []Cause {
 
 // endNotSeen: all pods of an AppWrapper ended well some time ago, and it still runs.
 func (o Objects) endNotSeen() []Cause {
-	if o.AppWrapper == nil || o.AppWrapper.Status.Phase != v1beta2.AppWrapperRunning || len(o.Pods) == 0 || !o.complete() {
+	if o.AppWrapper == nil || o.AppWrapper.Status.Phase != v1beta2.AppWrapperRunning || len(o.Pods) == 0 || !o.complete() || len(o.podRefused()) > 0 {
 		return nil
 	}
 	if slices.ContainsFunc(o.Pods, func(p corev1.Pod) bool { return p.Status.Phase != corev1.PodSucceeded }) {
