@@ -68,11 +68,16 @@ func Logs(ctx context.Context, c client.Client, open podlogs.Open, o explain.Obj
 	return pod.Log(ctx, open, s.Follow, out)
 }
 
-// presentAttempt is an error if another attempt is wanted. Of the one before, it prints the last words.
+// presentAttempt is an error if another attempt is wanted. Of those before it prints what is left. Evictions and
+// leaving a node end attempts without being counted, so which of them is the one that is wanted is not known.
 func presentAttempt(ctx context.Context, c client.Client, o explain.Objects, wanted int32, out io.Writer) error {
 	err := ofAttempt(ctx, c, o, wanted)
-	if err != nil && o.AppWrapper != nil && wanted == attemptOf(o.AppWrapper)-1 {
-		fmt.Fprint(out, lastWords(o.AppWrapper))
+	if err == nil || o.AppWrapper == nil || wanted >= attemptOf(o.AppWrapper) {
+		return err
+	}
+	if left := whatAttemptsLeft(o.AppWrapper); left != "" {
+		fmt.Fprint(out, left)
+		err = fmt.Errorf("%w; what is left of the last attempts is above, and in status.lastAttempts of the AppWrapper", err)
 	}
 	return err
 }

@@ -3,6 +3,7 @@
 package work_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -128,6 +129,24 @@ func TestLogsOfPodsThatAreGoneAreTheirLastWords(t *testing.T) {
 	if out != want {
 		t.Errorf("got %s", out)
 	}
+}
+
+// Which of the last attempts was number 1 is not known, so all that is left is shown.
+func TestLogsOfAnEarlierAttemptSayWhatIsLeft(t *testing.T) {
+	c := cluster(t, interceptor.Funcs{})
+	aw := found(t, c, "red", "lost").AppWrapper
+	aw.Status.LastAttempts = append(aw.Status.LastAttempts, v1beta2.AppWrapperAttempt{Cause: "Evicted", Ended: metav1.NewTime(now)})
+	for _, attempt := range []int32{1, 3} {
+		var out bytes.Buffer
+		err := work.Logs(t.Context(), c, logOf, explain.Objects{AppWrapper: aw}, work.Selection{Attempt: attempt}, &out)
+		wording.OneSentence(t, "", err, "any more, and their logs are gone with them", "; what is left of the last attempts is above, and in status.lastAttempts of the AppWrapper")
+		if !strings.Contains(out.String(), "\n  KeyError: 'lr'\n") || !strings.HasSuffix(out.String(), "\nNo last words of an attempt that ended because of Evicted (2026-01-01T10:00:00Z)\n") {
+			t.Errorf("attempt %d: got %s", attempt, &out)
+		}
+	}
+	var out bytes.Buffer
+	err := work.Logs(t.Context(), c, logOf, explain.Objects{AppWrapper: aw}, work.Selection{Attempt: 9}, &out)
+	wording.OneSentence(t, out.String(), err, "AppWrapper lost has no attempt 9: the present one is 4")
 }
 
 func TestACommandRunsInThePodThatIsMeant(t *testing.T) {
