@@ -40,8 +40,9 @@ type auditor struct {
 func auditCommand() *cobra.Command {
 	a := auditor{pause: 10 * time.Second}
 	cmd := &cobra.Command{
-		Use:   "audit",
-		Short: "Find what gets past the quota on a cluster",
+		Use:     "audit",
+		Example: "  mlbatch audit --watch",
+		Short:   "Find what gets past the quota on a cluster",
 		Long: "Find pods that run without quota, quota that nothing uses, and other things that the platform promises to prevent\n" +
 			"(docs/audit.md describes the rules). The command only reads; the ClusterRole mlbatch-audit has the permissions. What it\n" +
 			"finds must still be there ten seconds later. Exit status: 0 if nothing was found, 3 if something was, 1 if the command\n" +

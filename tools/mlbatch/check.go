@@ -27,8 +27,9 @@ type checker struct {
 func checkCommand() *cobra.Command {
 	var c checker
 	cmd := &cobra.Command{
-		Use:   "check",
-		Short: "Find what is wrong with a cluster: its platform, queues, quota, nodes and work",
+		Use:     "check",
+		Example: "  mlbatch check\n  mlbatch check --fail-on warning",
+		Short:   "Find what is wrong with a cluster: its platform, queues, quota, nodes and work",
 		Long: "Find what is wrong with a cluster (docs/check.md lists all findings). It reads one list a kind, and changes nothing.\n" +
 			"On a cluster without the platform it also says what 'mlbatch install' would refuse. Exit status: 0 if nothing as bad\n" +
 			"as --fail-on was found, 3 if something was, 1 if the command could not look. What you may not read is named on\n" +

@@ -17,8 +17,9 @@ import (
 // clusterCommand passes all arguments to the localcluster program, which runs on Linux only.
 func clusterCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "cluster COMMAND",
-		Short: "Run a local Kubernetes cluster for development (starts the localcluster program)",
+		Use:     "cluster COMMAND",
+		Example: "  mlbatch cluster --help",
+		Short:   "Run a local Kubernetes cluster for development (starts the localcluster program)",
 		// localcluster parses its own flags.
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -18,8 +18,9 @@ func componentsCommand() *cobra.Command {
 	var w where
 	var o output
 	cmd := &cobra.Command{
-		Use:   "components",
-		Short: "Show the parts of the platform, which versions a cluster has, and whether they are ready",
+		Use:     "components",
+		Example: "  mlbatch components -o json",
+		Short:   "Show the parts of the platform, which versions a cluster has, and whether they are ready",
 		Long: "Show the releases and the parts of the platform: the version that this command installs, the version that the\n" +
 			"cluster of your kubeconfig has, and whether it is ready. A part is external if it is disabled but the cluster has it\n" +
 			"anyway. The command fails if an installed part is not ready.",

@@ -50,8 +50,9 @@ type execution struct {
 func execCommand() *cobra.Command {
 	var x execution
 	cmd := aboutWork(&cobra.Command{
-		Use:   "exec NAME -- COMMAND [ARGUMENT...]",
-		Short: "Run a command in a pod of an AppWrapper, a Run or a job",
+		Use:     "exec NAME -- COMMAND [ARGUMENT...]",
+		Example: "  mlbatch exec train -- nvidia-smi\n  mlbatch exec train --rank 1 -it -- bash",
+		Short:   "Run a command in a pod of an AppWrapper, a Run or a job",
 		Long: "Run a command in the only pod, or in the one with rank 0. --rank and --pod choose another one. The exit status is\n" +
 			"that of the command. For a shell: mlbatch exec NAME -it -- bash",
 	}, &x.runNamespace, x.run)

@@ -22,8 +22,9 @@ func imagesCommand() *cobra.Command {
 	var o output
 	var kubernetes, mirror, secret string
 	cmd := &cobra.Command{
-		Use:   "images",
-		Short: "List the images of the platform, or copy them to another registry",
+		Use:     "images",
+		Example: "  mlbatch images\n  mlbatch images --mirror registry.example.com/mlbatch",
+		Short:   "List the images of the platform, or copy them to another registry",
 		Long: "List the images that the platform pulls with these values, in its own pods and in those of teams. With --mirror, copy\n" +
 			"them to a folder of another registry, with the credentials of docker login, and print the values with which the\n" +
 			"platform pulls them from there. No cluster is needed.",

@@ -81,8 +81,9 @@ func (n *installation) bind(flags *pflag.FlagSet) {
 func installCommand() *cobra.Command {
 	var n installation
 	cmd := &cobra.Command{
-		Use:   "install",
-		Short: "Install the platform, and the teams, on a cluster",
+		Use:     "install",
+		Example: "  mlbatch install --teams teams.yaml",
+		Short:   "Install the platform, and the teams, on a cluster",
 		Long: "Install the platform on the cluster of your kubeconfig and, with --teams, the teams that share it. Known problems are\n" +
 			"reported before anything is changed. The command waits until all pods are ready and all webhooks answer. If\n" +
 			"interrupted, run it again: it resumes. It changes nothing if there is nothing to do. helm install does the same in\n" +
@@ -100,8 +101,9 @@ func upgradeCommand() *cobra.Command {
 	var n installation
 	var diff bool
 	cmd := &cobra.Command{
-		Use:   "upgrade",
-		Short: "Upgrade the platform and the teams, or change their values, without stopping running work",
+		Use:     "upgrade",
+		Example: "  mlbatch upgrade --teams teams.yaml --diff",
+		Short:   "Upgrade the platform and the teams, or change their values, without stopping running work",
 		Long: "Upgrade the platform on the cluster of your kubeconfig to the charts of this command, or change its values.\n" +
 			"Current values are kept unless you give new ones, as with helm upgrade --reset-then-reuse-values. The release of the\n" +
 			"teams is upgraded too; a file given with --teams replaces all its values. Running work is not stopped. Downgrading to\n" +

@@ -27,7 +27,19 @@ func program() commandline.Program {
 // rootCommand returns the mlbatch command with all its subcommands.
 func rootCommand(version string) *cobra.Command {
 	root := &cobra.Command{Short: "Queueing, quota and fault recovery for batch AI/ML work on Kubernetes"}
-	root.AddCommand(installCommand(), upgradeCommand(), uninstallCommand(), componentsCommand(), imagesCommand(), clusterCommand(), submitCommand(version), shellCommand(version), auditCommand(), runCommand(version), queueCommand(), packCommand(), timed(whyCommand()))
-	root.AddCommand(timed(listCommand()), timed(statusOfWorkCommand()), waitCommand(), cancelWorkCommand(), retryWorkCommand(version), logsOfWorkCommand(), execCommand(), portForwardCommand(), cpCommand(), timed(topCommand()), timed(usageCommand()), timed(checkCommand()), teamCommand())
+	root.AddGroup(&cobra.Group{ID: "work", Title: "Your work:"}, &cobra.Group{ID: "team", Title: "Teams and quota:"},
+		&cobra.Group{ID: "platform", Title: "The platform, for administrators:"})
+	below(root, "work", submitCommand(version), shellCommand(version), timed(listCommand()), timed(statusOfWorkCommand()), timed(whyCommand()), logsOfWorkCommand(),
+		waitCommand(), execCommand(), portForwardCommand(), cpCommand(), cancelWorkCommand(), retryWorkCommand(version), runCommand(version), queueCommand(), packCommand())
+	below(root, "team", timed(topCommand()), timed(usageCommand()), teamCommand())
+	below(root, "platform", installCommand(), upgradeCommand(), uninstallCommand(), componentsCommand(), imagesCommand(), timed(checkCommand()), auditCommand(), clusterCommand())
 	return root
+}
+
+// below adds commands below a heading of the help.
+func below(root *cobra.Command, id string, commands ...*cobra.Command) {
+	for _, cmd := range commands {
+		cmd.GroupID = id
+	}
+	root.AddCommand(commands...)
 }

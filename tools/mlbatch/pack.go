@@ -26,8 +26,9 @@ type wrapping struct {
 func packCommand() *cobra.Command {
 	var w wrapping
 	cmd := &cobra.Command{
-		Use:   "pack FILE…",
-		Short: "Wrap manifests in one AppWrapper, without a cluster",
+		Use:     "pack FILE…",
+		Example: "  mlbatch pack job.yaml service.yaml",
+		Short:   "Wrap manifests in one AppWrapper, without a cluster",
 		Long: "Print the AppWrapper that wraps all objects in the files, for 'kubectl apply --server-side'. The files have YAML or\n" +
 			"JSON, in one document or more; a folder stands for its .yaml, .yml and .json files, and - for standard input. Comments\n" +
 			"are not kept. If one object cannot be wrapped, nothing is printed but the reasons.",

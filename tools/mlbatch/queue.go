@@ -33,8 +33,9 @@ func queueCommand() *cobra.Command {
 func addTasksCommand() *cobra.Command {
 	var where runNamespace
 	cmd := &cobra.Command{
-		Use:   "add RUN FILE…",
-		Short: "Make a task of each file, in a queue that is open",
+		Use:     "add RUN FILE…",
+		Example: "  mlbatch queue add survey tasks/a.json tasks/b.json",
+		Short:   "Make a task of each file, in a queue that is open",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
 				return errors.New("name a Run and the files of the tasks: mlbatch queue add RUN FILE…")
@@ -53,9 +54,10 @@ func listTasksCommand() *cobra.Command {
 	var where runNamespace
 	var o output
 	cmd := &cobra.Command{
-		Use:   "ls RUN",
-		Short: "Count the tasks of a queue, and list those that were given up or are being worked on",
-		Args:  oneRun,
+		Use:     "ls RUN",
+		Example: "  mlbatch queue ls survey",
+		Short:   "Count the tasks of a queue, and list those that were given up or are being worked on",
+		Args:    oneRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return where.withQueue(cmd, args[0], func(q *runs.Queue) error {
 				stat, err := q.Stat(cmd.Context())
@@ -75,9 +77,10 @@ func listTasksCommand() *cobra.Command {
 func drainCommand() *cobra.Command {
 	var where runNamespace
 	cmd := &cobra.Command{
-		Use:   "drain RUN",
-		Short: "Close an open queue: the Run ends when all tasks have ended",
-		Args:  oneRun,
+		Use:     "drain RUN",
+		Example: "  mlbatch queue drain survey",
+		Short:   "Close an open queue: the Run ends when all tasks have ended",
+		Args:    oneRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return where.withQueue(cmd, args[0], func(q *runs.Queue) error { return q.Drain(cmd.Context(), cmd.OutOrStdout()) })
 		},

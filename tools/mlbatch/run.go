@@ -73,8 +73,9 @@ func planCommand() *cobra.Command {
 	var p planning
 	var o output
 	cmd := &cobra.Command{
-		Use:   "plan FILE…",
-		Short: "Print the AppWrappers that Runs become",
+		Use:     "plan FILE…",
+		Example: "  mlbatch run plan application.yaml run.yaml --offline",
+		Short:   "Print the AppWrappers that Runs become",
 		Long: "Print the AppWrapper of each Run in the files, for 'kubectl apply --server-side'. The files have the Runs and what they\n" +
 			"need: Applications, DataSets and RunSizeConfigurations. The file - is standard input. What the files lack comes from the\n" +
 			"cluster. Without a cluster, or with --offline, the files have all, and sizes are the default ones unless they are\n" +

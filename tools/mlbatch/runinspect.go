@@ -63,9 +63,10 @@ func listRunsCommand() *cobra.Command {
 	var everywhere bool
 	var o output
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List Runs",
-		Args:  cobra.NoArgs,
+		Use:     "list",
+		Example: "  mlbatch run list --all-namespaces",
+		Short:   "List Runs",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := where.orAll(everywhere); err != nil {
 				return err
@@ -106,9 +107,10 @@ func statusCommand() *cobra.Command {
 	var where runNamespace
 	var o output
 	cmd := &cobra.Command{
-		Use:   "status NAME",
-		Short: "Say how far a Run is, and why it waits or failed",
-		Args:  oneRun,
+		Use:     "status NAME",
+		Example: "  mlbatch run status survey",
+		Short:   "Say how far a Run is, and why it waits or failed",
+		Args:    oneRun,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			c, namespace, err := where.connect(cmd)
 			if err != nil {

@@ -24,8 +24,9 @@ type runSubmission struct {
 func submitRunsCommand() *cobra.Command {
 	var s runSubmission
 	cmd := &cobra.Command{
-		Use:   "submit FILE…",
-		Short: "Submit Runs, and what they need, to a cluster",
+		Use:     "submit FILE…",
+		Example: "  mlbatch run submit application.yaml run.yaml\n  mlbatch run submit run.yaml --wait",
+		Short:   "Submit Runs, and what they need, to a cluster",
 		Long: "Create the Runs in the files, and apply the Applications, DataSets and RunSizeConfigurations. What the files lack is\n" +
 			"looked up on the cluster. If a Run can never be admitted, or the API server refuses an object, nothing is created.",
 		Args: someFiles("name the files of the Runs: mlbatch run submit FILE…"),

@@ -45,9 +45,10 @@ func teamCommand() *cobra.Command {
 func teamListCommand() *cobra.Command {
 	var t teamFlags
 	return t.bind(&cobra.Command{
-		Use:   "list",
-		Short: "List the teams and slack queues of the file with their quota",
-		Args:  cobra.NoArgs,
+		Use:     "list",
+		Example: "  mlbatch team list --file teams.yaml",
+		Short:   "List the teams and slack queues of the file with their quota",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, all, err := t.read(cmd)
 			if err != nil {
@@ -66,6 +67,7 @@ func teamShowCommand() *cobra.Command {
 	var t teamFlags
 	return t.bind(&cobra.Command{
 		Use:               "show TEAM",
+		Example:           "  mlbatch team show vision",
 		Short:             "Show the quota, limits and members of one team of the file, or one slack queue",
 		Args:              oneTeam("show TEAM"),
 		ValidArgsFunction: t.complete(shown),

@@ -92,8 +92,9 @@ func teamSetCommand() *cobra.Command {
 func teamRemoveCommand() *cobra.Command {
 	var t teamChanger
 	return t.bind(&cobra.Command{
-		Use:   "remove TEAM",
-		Short: "Remove a team from the file",
+		Use:     "remove TEAM",
+		Example: "  mlbatch team remove vision",
+		Short:   "Remove a team from the file",
 		Long: "Remove a team from the file, with the comments directly above it. The upgrade that follows keeps the team's\n" +
 			"namespace, queues, work and quota; docs/quota.md says how to remove them for good.",
 		Args:              oneTeam("remove TEAM"),

@@ -24,8 +24,9 @@ type teamComparer struct {
 func teamDiffCommand() *cobra.Command {
 	var t teamComparer
 	cmd := &cobra.Command{
-		Use:   "diff",
-		Short: "Compare the file with the cluster: does it have what the file says?",
+		Use:     "diff",
+		Example: "  mlbatch team diff --file teams.yaml",
+		Short:   "Compare the file with the cluster: does it have what the file says?",
 		Long: "Compare the file with the cluster: namespaces, queues, cohorts, flavors and quota of the chart teams, and slack queues.\n" +
 			"It reads five lists and changes nothing. Members, limits, priorities, network policies and what slack queues lend at\n" +
 			"most are not compared. Exit status: 0 if the cluster has what the file says, 3 if not, 1 if the command could not look.",

@@ -27,8 +27,9 @@ func topCommand() *cobra.Command {
 	var view string
 	var every time.Duration
 	cmd := &cobra.Command{
-		Use:   "top",
-		Short: "Show the quota of teams: what is used, borrowed, lent and pending",
+		Use:     "top",
+		Example: "  mlbatch top\n  mlbatch top --by flavor\n  mlbatch top --watch",
+		Short:   "Show the quota of teams: what is used, borrowed, lent and pending",
 		Long: "Show the quota of each team, what is lent in each cohort, and whether the nodes have what is promised. Who may\n" +
 			"not see ClusterQueues gets the queues of the namespace. --by shows one of these alone, or nodes.",
 		Args: cobra.NoArgs,

@@ -16,8 +16,9 @@ func uninstallCommand() *cobra.Command {
 	var u uninstall.Uninstaller
 	var withTeams bool
 	cmd := &cobra.Command{
-		Use:   "uninstall",
-		Short: "Remove the platform; CRDs, queues and the teams' namespaces are kept",
+		Use:     "uninstall",
+		Example: "  mlbatch uninstall",
+		Short:   "Remove the platform; CRDs, queues and the teams' namespaces are kept",
 		Long: "Remove the platform from the cluster of your kubeconfig. CustomResourceDefinitions, queues, flavors and namespaces\n" +
 			"are kept with all their content, and so is the release of the teams unless --with-teams is given. The command\n" +
 			"fails if there is work that only the platform can delete.",

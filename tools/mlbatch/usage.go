@@ -28,8 +28,9 @@ func usageCommand() *cobra.Command {
 	var server prometheus.Server
 	var o output
 	cmd := &cobra.Command{
-		Use:   "usage",
-		Short: "Say how many GPU-hours were reserved, for whom, and what they were used for",
+		Use:     "usage",
+		Example: "  mlbatch usage --since 7d --by user\n  mlbatch usage --by cause -o csv",
+		Short:   "Say how many GPU-hours were reserved, for whom, and what they were used for",
 		Long: "Add up the books of the AppWrappers that exist: the hours for which quota was reserved, times the devices that\n" +
 			"their pods request, and what they were used for (docs/fault-tolerance.md describes the classes). Without devices,\n" +
 			"cores count. The sum is compared with Kueue's Workloads. Who may not list AppWrappers of all namespaces gets those\n" +

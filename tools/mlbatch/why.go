@@ -24,8 +24,9 @@ func whyCommand() *cobra.Command {
 	var o output
 	var watch bool
 	cmd := &cobra.Command{
-		Use:   "why NAME",
-		Short: "Say why work waits, does not start or has failed",
+		Use:     "why NAME",
+		Example: "  mlbatch why train\n  mlbatch why train --watch",
+		Short:   "Say why work waits, does not start or has failed",
 		Long: "Say why an AppWrapper, a Run or a bare job waits, does not start or has failed, what happens next, and what\n" +
 			"you can do. If names are not unique, write KIND/NAME. It reads a few objects, and changes none.\n\n" +
 			"--watch says it again whenever the state or the causes change, until the work has ended or you interrupt it.\n" +

@@ -28,8 +28,9 @@ func statusOfWorkCommand() *cobra.Command {
 	var where runNamespace
 	var o output
 	cmd := &cobra.Command{
-		Use:   "status NAME",
-		Short: "Say how far an AppWrapper, a Run or a job is",
+		Use:     "status NAME",
+		Example: "  mlbatch status train\n  mlbatch status run/survey -o json",
+		Short:   "Say how far an AppWrapper, a Run or a job is",
 		Long: "Say how far an AppWrapper, a Run or a bare job is: its state, what it consists of, its pods and their nodes,\n" +
 			"retries, and the last failure. If names are not unique, write KIND/NAME.",
 		Args: oneWork,
@@ -74,8 +75,9 @@ func aboutWork(cmd *cobra.Command, where *runNamespace, do func(*cobra.Command, 
 
 func waitCommand() *cobra.Command {
 	return aboutWork(&cobra.Command{
-		Use:   "wait NAME",
-		Short: "Wait until work ends; the exit status is 0 if it succeeds",
+		Use:     "wait NAME",
+		Example: "  mlbatch wait train && mlbatch retry train --set numGpusPerPod=8",
+		Short:   "Wait until work ends; the exit status is 0 if it succeeds",
 		Long: "Wait until an AppWrapper, a Run or a bare job ends, and print its progress to standard error. The exit status is\n" +
 			"0 if it succeeds, and 1 if it fails, is deleted or cannot be followed.",
 	}, &runNamespace{}, func(cmd *cobra.Command, c client.WithWatch, found explain.Objects) error {
@@ -260,8 +262,9 @@ func logsOfWorkCommand() *cobra.Command {
 	var wanted work.Selection
 	var rank int
 	cmd := aboutWork(&cobra.Command{
-		Use:   "logs NAME",
-		Short: "Print the log of one pod of an AppWrapper, a Run or a job, or of all",
+		Use:     "logs NAME",
+		Example: "  mlbatch logs train --follow\n  mlbatch logs train --rank 3\n  mlbatch logs train --all\n  mlbatch logs train --attempt 1",
+		Short:   "Print the log of one pod of an AppWrapper, a Run or a job, or of all",
 		Long: "Print the log of the only pod, or of the one with rank 0: the master of a PyTorchJob, or the first of an indexed\n" +
 			"Job. A Run of api ray has the log of its submitter, which follows the program, or else of its head. --rank and --pod\n" +
 			"choose another pod. Logs are there as long as the pods are: of an attempt that has failed, until its pods are gone.",
