@@ -153,8 +153,9 @@ test-long: ## 10,000 random lives of each sort, the crash tests with every answe
 	$(call evidence,preemption,$(LONG_SEED),go -C tools/artifacts/components/kueue test -count=1 -timeout=60m -v ./preemption -run TestPreemptionEnds -preemption.rounds=2000 -preemption.first=$(LONG_SEED))
 	$(call evidence,preemption-pause,0,go -C tools/artifacts/components/kueue test -count=1 -timeout=60m -v ./preemption -run TestMeasurePause -preemption.measure=500)
 	@$(MAKE) --no-print-directory bench bench-compare bench-kueue bench-reaction bench-faults bench-slack
-	$(call evidence,siege,1 to 5,for seed in 1 2 3 4 5; do $(CLUSTER) -timeout=90m ./test/siege -siege.seed=$$seed -siege.calls=20000 -siege.without= || exit 1; done)
-	$(call evidence,siege-undefended,1,$(CLUSTER) -timeout=90m ./test/siege -siege.calls=0 -siege.without=lifecycle$(comma)started$(comma)ownership$(comma)growth$(comma)placement$(comma)exposure -siege.most=20000)
+	$(call evidence,siege,1 to 5,for seed in 1 2 3 4 5; do $(CLUSTER) -timeout=90m ./test/siege -siege.seed=$$seed -siege.calls=20000 -siege.for=70m -siege.without= || exit 1; done)
+	$(call evidence,siege-undefended,1,$(CLUSTER) -timeout=90m ./test/siege -siege.calls=0 -siege.for=70m -siege.most=20000 -siege.without=all)
+	$(call evidence,siege-others,1,for actor in edit admin pod; do $(CLUSTER) -timeout=90m ./test/siege -siege.actor=$$actor -siege.calls=5000 -siege.for=30m -siege.without= || exit 1; done)
 	$(call evidence,turns,none,$(CLUSTER) -timeout=90m ./test/turns)
 	$(call evidence,takeover,none,$(CLUSTER) -timeout=60m ./test/takeover)
 	@$(MAKE) --no-print-directory mutation
@@ -270,8 +271,8 @@ same-all: ## All of them; the table goes to docs/evidence (root; an hour)
 	$(CLUSTER) ./test/same -same.shard=restarts
 
 .PHONY: siege
-siege: ## Random requests with a member's rights: nothing runs without quota. Without a policy, something does. SEED=, CALLS=, WITHOUT= (root; 6 minutes when warm)
-	$(CLUSTER) ./test/siege $(if $(SEED),-siege.seed=$(SEED)) $(if $(CALLS),-siege.calls=$(CALLS)) $(if $(WITHOUT),-siege.without=$(WITHOUT))
+siege: ## Random requests with a member's rights: nothing runs without quota. Without a policy, something does. SEED=, CALLS=, ACTOR=, WITHOUT= (root; 8 minutes when warm)
+	$(CLUSTER) ./test/siege $(if $(SEED),-siege.seed=$(SEED)) $(if $(ACTOR),-siege.actor=$(ACTOR) -siege.without=) $(if $(CALLS),-siege.calls=$(CALLS) -siege.for=1h) $(if $(WITHOUT),-siege.without=$(WITHOUT))
 
 .PHONY: helm
 helm: ## The charts with Helm 3 and Helm 4 as users have them, which are built first (3 minutes when warm)

@@ -29,33 +29,38 @@ type actor struct {
 	namespace, episode string
 }
 
-// play sends calls, one after the other, and counts each. It leaves the referee time to see what has come of them. What
-// they have created is then deleted.
-func (a actor) play(ctx context.Context, calls []grammar.Call, linger time.Duration, count func(grammar.Call, error)) {
+// play sends calls, one after the other, and counts each.
+func (a actor) play(ctx context.Context, calls []grammar.Call, count func(grammar.Call, error)) {
+	created := false
 	for _, c := range calls {
 		if ctx.Err() != nil {
-			break
+			return
 		}
 		if c.Verb == grammar.Wait {
-			a.wait(ctx, c)
+			if created {
+				a.wait(ctx, c)
+			}
 			continue
 		}
 		var both sync.WaitGroup
 		for twin := &c; twin != nil; twin = twin.Twin {
-			both.Go(func() { count(*twin, a.send(ctx, *twin)) })
+			both.Go(func() {
+				err := a.send(ctx, *twin)
+				count(*twin, err)
+				created = created || err == nil
+			})
 		}
 		both.Wait()
 	}
-	pause(ctx, linger)
-	a.clear(context.WithoutCancel(ctx), calls)
 }
 
-// wait lets controllers work: until there are pods, but at least half of the time. An attacker waits no longer on a
-// slow machine.
+// wait lets controllers work for a second, and longer if there are no pods yet. An attacker waits no longer on a slow
+// machine.
 func (a actor) wait(ctx context.Context, c grammar.Call) {
 	limit, begin := time.Duration(c.Body.(int64))*time.Second, time.Now()
-	for ctx.Err() == nil && time.Since(begin) < limit && (time.Since(begin) < limit/2 || len(a.named(ctx, "pods")) == 0) {
-		pause(ctx, time.Second/5)
+	pause(ctx, time.Second)
+	for ctx.Err() == nil && time.Since(begin) < limit && len(a.named(ctx, "pods")) == 0 {
+		pause(ctx, time.Second/2)
 	}
 }
 
@@ -69,7 +74,7 @@ func pause(ctx context.Context, length time.Duration) {
 
 // named are the names of what belongs to the episode, of one resource.
 func (a actor) named(ctx context.Context, resource string) (names []string) {
-	list, err := a.of(a.see, resource).List(ctx, metav1.ListOptions{})
+	list, err := a.of(a.see, resource).List(ctx, metav1.ListOptions{ResourceVersion: "0"}) // from the cache, because it is asked often
 	if err != nil {
 		return nil
 	}
@@ -102,7 +107,7 @@ func (a actor) send(ctx context.Context, c grammar.Call) error {
 		}
 		name = names[c.Nth%len(names)]
 	}
-	api := a.of(a.act, c.Resource)
+	api := a.of(a.acts[a.namespace], c.Resource)
 	switch c.Verb {
 	case grammar.Create:
 		o := &unstructured.Unstructured{}
@@ -126,7 +131,7 @@ func optionsOf(kind string) metav1.PatchOptions {
 	if kind != grammar.Apply {
 		return metav1.PatchOptions{}
 	}
-	return metav1.PatchOptions{FieldManager: member, Force: new(true)}
+	return metav1.PatchOptions{FieldManager: manager, Force: new(true)}
 }
 
 func deletion(c grammar.Call) metav1.DeleteOptions {
@@ -146,7 +151,7 @@ func (a actor) uid(ctx context.Context, resource, name string) string {
 	return string(o.GetUID())
 }
 
-// clear deletes what an episode has created, as its author would: own finalizers are removed.
+// clear deletes what an episode has created, as its author would.
 func (a actor) clear(ctx context.Context, calls []grammar.Call) {
 	background := metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}
 	done := map[string]bool{}
@@ -157,13 +162,12 @@ func (a actor) clear(ctx context.Context, calls []grammar.Call) {
 				continue
 			}
 			done[twin.Resource+name] = true
-			api := a.of(a.act, twin.Resource)
+			api := a.of(a.acts[a.namespace], twin.Resource)
 			if err := api.Delete(ctx, name, background); apierrors.IsNotFound(err) {
 				continue
 			} else if err != nil {
 				a.Logf("%s in %s: its author cannot delete %s %s: %v", a.episode, a.namespace, twin.Resource, name, err)
 			}
-			_, _ = api.Patch(ctx, name, types.JSONPatchType, []byte(`[{"op":"test","path":"/metadata/finalizers","value":["example.com/keep"]},{"op":"remove","path":"/metadata/finalizers"}]`), metav1.PatchOptions{}) // there may be none
 		}
 	}
 }

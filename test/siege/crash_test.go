@@ -5,6 +5,7 @@
 package siege_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,7 +19,10 @@ import (
 // themselves when they lose the lease of the leader, as on a machine that has too much to do: that is no crash.
 func (w *world) crashes() (all []string) {
 	w.Helper()
-	now := w.restarts()
+	now, err := w.restarts(context.WithoutCancel(w.Context()))
+	if err != nil {
+		return []string{err.Error()}
+	}
 	for name, before := range w.began {
 		after, is := now[name]
 		lost, panics := w.read(name)

@@ -32,13 +32,13 @@ func (s *siege) shrinkAll(ctx context.Context) {
 // shrink repeats the episode of a finding with fewer and fewer calls. What is left is its script.
 func (s *siege) shrink(ctx context.Context, f referee.Finding) {
 	calls := s.episodes[f.Episode()]
-	if calls == nil {
+	if calls == nil || f.Namespace() == "" {
 		s.scripts[f] = "it belongs to no episode"
 		return
 	}
 	until := time.Now().Add(*patient)
 	fails := func(some []grammar.Call) bool { return time.Now().Before(until) && s.again(ctx, f, some) }
-	head := fmt.Sprintf("seed %d, episode %s, as %s", s.seed, f.Episode(), member)
+	head := fmt.Sprintf("seed %d, episode %s, as %s", s.seed, f.Episode(), *by)
 	if fails(calls) {
 		calls = grammar.Shrink(calls, fails)
 	} else {
@@ -62,9 +62,8 @@ func (s *siege) again(ctx context.Context, f referee.Finding, calls []grammar.Ca
 	name := fmt.Sprintf("e%d", s.number)
 	s.repeats[name] = true
 	s.mu.Unlock()
-	namespace := <-s.lane
-	s.play(ctx, namespace, name, calls)
-	s.lane <- namespace
+	s.play(ctx, f.Namespace(), name, calls)
+	s.lingering.Wait()
 	if f.Rule == referee.Stays || f.Rule == referee.HeldByNothing {
 		s.settle(ctx)
 	}

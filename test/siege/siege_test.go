@@ -19,6 +19,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/test/quotawatch"
+	"github.com/mlbatch/mlbatch/test/siege/attacks"
 	"github.com/mlbatch/mlbatch/test/siege/grammar"
 	"github.com/mlbatch/mlbatch/test/siege/referee"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/audit"
@@ -27,10 +28,12 @@ import (
 
 var (
 	seed    = flag.Uint64("siege.seed", 1, "which calls are drawn")
-	calls   = flag.Int("siege.calls", 1500, "how many calls are sent")
-	without = flag.String("siege.without", "lifecycle", "policies that are disabled one after the other, separated by commas: the siege must find an attack without each")
-	most    = flag.Int("siege.most", 3000, "within how many calls it must")
-	patient = flag.Duration("siege.shrink", 2*time.Minute, "how long a script may be made shorter")
+	by      = flag.String("siege.actor", "member", "who attacks: a member, somebody with Kubernetes' role edit or admin, or a pod")
+	calls   = flag.Int("siege.calls", 100000, "how many calls are sent at most")
+	without = flag.String("siege.without", "lifecycle", "policies, separated by commas, or all: each is disabled in one team, and the siege must find an attack there")
+	most    = flag.Int("siege.most", 3000, "within how many calls in each of these teams it must")
+	within  = flag.Duration("siege.for", 3*time.Minute, "for how long calls are sent at most, with all policies and without some")
+	patient = flag.Duration("siege.shrink", time.Minute, "how long a script may be made shorter")
 )
 
 // length is how many calls belong to an episode.
@@ -39,16 +42,24 @@ const length = 16
 // Whatever a member sends, nothing runs without quota, quota is not held by nothing, and others are not kept from their
 // work. Without a policy, the siege finds that: one that never finds anything proves nothing.
 func TestSiege(t *testing.T) {
+	if _, known := attackers[*by]; !known {
+		t.Fatalf("-siege.actor is one of %s", strings.Join(slices.Sorted(maps.Keys(attackers)), ", "))
+	}
 	w := start(t)
 	t.Logf("seed %d: repeat with -siege.seed=%[1]d", *seed)
 	if *calls > 0 {
 		t.Run("defended", w.defended)
 	}
-	for policy := range strings.SplitSeq(*without, ",") {
-		if policy != "" {
-			t.Run("without "+policy, func(t *testing.T) { w.undefended(t, policy) })
-		}
+	if *without != "" {
+		t.Run("without "+*without, func(t *testing.T) { w.undefended(t, disabled()) })
 	}
+}
+
+func disabled() []string {
+	if *without == "all" {
+		return attacks.Defences()
+	}
+	return strings.Split(*without, ",")
 }
 
 func (w *world) defended(t *testing.T) {
@@ -66,6 +77,9 @@ func (w *world) defended(t *testing.T) {
 		if !s.repeats[f.Episode()] {
 			t.Errorf("%s\n%s", f, s.script(f))
 		}
+	}
+	if accepted := len(s.accepted); w.who.powerless && accepted > 0 {
+		t.Errorf("a pod may do something: %v", s.accepted)
 	}
 	for _, crash := range w.crashes() {
 		t.Error(crash)
@@ -89,9 +103,15 @@ type siege struct {
 	repeats  map[string]bool // episodes that are parts of others
 	looks    int
 	canaries []time.Duration
+	accepted map[string][]grammar.Call // by episode
+	fronts   []*front                  // if policies are disabled
+
+	until     time.Time
+	lingering sync.WaitGroup // episodes that the referee still looks at
+	purging   sync.WaitGroup // those that are removed because something was found
 }
 
-// besiege sends calls in all lanes, and then watches what is left of them.
+// besiege sends calls in all teams, and then watches what is left of them.
 func (w *world) besiege(t *testing.T, seed uint64, calls int) *siege {
 	t.Helper()
 	s := w.begin(seed)
@@ -101,10 +121,11 @@ func (w *world) besiege(t *testing.T, seed uint64, calls int) *siege {
 	watching.Go(func() { s.watch(ctx) })
 	watching.Go(func() { s.canary(ctx) })
 	began := time.Now()
-	for range lanes {
-		attacking.Go(func() { s.attack(ctx, calls) })
+	for force := range forces {
+		attacking.Go(func() { s.attack(ctx, team(force), calls) })
 	}
 	attacking.Wait()
+	s.lingering.Wait()
 	t.Logf("%d calls were sent within %s", s.sent, time.Since(began).Round(time.Second))
 	s.settle(ctx)
 	s.shrinkAll(ctx)
@@ -115,18 +136,25 @@ func (w *world) besiege(t *testing.T, seed uint64, calls int) *siege {
 
 func (w *world) begin(seed uint64) *siege {
 	return &siege{
-		world: w, seed: seed, episodes: map[string][]grammar.Call{}, ended: map[string]time.Time{}, outcomes: map[string]int{}, scripts: map[referee.Finding]string{}, repeats: map[string]bool{},
-		referee: referee.Referee{Grace: atMostTwice(30 * time.Second), Lasting: atMostTwice(3 * time.Second), Stays: atMostTwice(time.Minute)},
+		world: w, seed: seed, until: time.Now().Add(*within), episodes: map[string][]grammar.Call{}, ended: map[string]time.Time{}, outcomes: map[string]int{}, scripts: map[referee.Finding]string{}, repeats: map[string]bool{}, accepted: map[string][]grammar.Call{},
+		referee: referee.Referee{Known: w.who.known},
 	}
 }
+
+// moment is how long controllers, and the garbage collector, may take for what they do one after the other.
+func moment() time.Duration { return patience.For(3 * time.Second) }
+
+// grace is how long pods may take to end after their time is up.
+func grace() time.Duration { return atMostTwice(30 * time.Second) }
+
+// stay is how long quota may be held by nothing.
+func stay() time.Duration { return atMostTwice(time.Minute) }
 
 // atMostTwice is longer on a slow machine, but not so much that nothing lasts long enough.
 func atMostTwice(quiet time.Duration) time.Duration { return min(patience.For(quiet), 2*quiet) }
 
-// attack plays one episode after the other in a lane.
-func (s *siege) attack(ctx context.Context, calls int) {
-	namespace := <-s.lane
-	defer func() { s.lane <- namespace }()
+// attack plays one episode after the other in a namespace.
+func (s *siege) attack(ctx context.Context, namespace string, calls int) {
 	for ctx.Err() == nil {
 		name, drawn := s.next(calls)
 		if drawn == nil {
@@ -136,32 +164,50 @@ func (s *siege) attack(ctx context.Context, calls int) {
 	}
 }
 
+// play sends an episode. The referee has time to see what has come of it while the next one begins. What it has created
+// is then deleted.
 func (s *siege) play(ctx context.Context, namespace, name string, drawn []grammar.Call) {
-	actor{s.world, namespace, name}.play(ctx, drawn, s.referee.Lasting+2*time.Second, s.count)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ended[name] = time.Now()
+	a := actor{s.world, namespace, name}
+	a.play(ctx, drawn, func(c grammar.Call, err error) { s.count(a, c, err) })
+	s.lingering.Go(func() {
+		pause(ctx, moment()+2*time.Second)
+		a.clear(context.WithoutCancel(ctx), drawn)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.ended[name] = time.Now()
+	})
 }
 
 func (s *siege) next(calls int) (string, []grammar.Call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sent >= calls {
+	if s.sent >= calls || time.Now().After(s.until) {
 		return "", nil
 	}
+	return s.episode()
+}
+
+// episode draws the next one. The lock is held.
+func (s *siege) episode() (string, []grammar.Call) {
 	s.number++
 	name := fmt.Sprintf("e%d", s.number)
 	s.episodes[name] = s.grammar.Episode(s.seed, s.number, length)
 	return name, s.episodes[name]
 }
 
-func (s *siege) count(c grammar.Call, err error) {
+func (s *siege) count(a actor, c grammar.Call, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if errors.Is(err, errNone) {
 		return
 	}
 	s.sent++
+	if err == nil {
+		s.accepted[a.episode] = append(s.accepted[a.episode], c)
+	}
+	if f := s.frontOf(a.namespace); f != nil {
+		f.sent++
+	}
 	s.outcomes[string(c.Verb)+" "+outcome(err)]++
 	if s.sent%500 == 0 {
 		fmt.Fprintf(os.Stderr, "-- siege: %d calls, %d looks, %d findings, %d of another team's AppWrappers\n", s.sent, s.looks, len(s.findings), len(s.canaries))
@@ -170,32 +216,50 @@ func (s *siege) count(c grammar.Call, err error) {
 
 // watch judges moments until the context ends.
 func (s *siege) watch(ctx context.Context) {
-	for ctx.Err() == nil {
-		if m, err := snapshot.Read(ctx, s.admin, time.Now(), nil); err == nil {
-			s.judge(m)
-		} else if ctx.Err() == nil {
-			s.Logf("a look failed: %v", err)
+	for before := s.began; ctx.Err() == nil; pause(ctx, time.Second) {
+		m, err := snapshot.Read(ctx, s.admin, time.Now(), nil)
+		now, unread := s.restarts(ctx)
+		if err := errors.Join(err, unread); err != nil {
+			if ctx.Err() == nil {
+				s.Logf("a look failed: %v", err)
+			}
+			continue
 		}
-		pause(ctx, time.Second)
+		if !maps.Equal(before, now) {
+			fmt.Fprintln(os.Stderr, "-- siege: a program of the platform begins again: nothing counts for a while")
+			s.judgeFrom(time.Now().Add(stay()))
+		}
+		before = now
+		s.judge(m)
 	}
+}
+
+// judgeFrom forgets what is wrong now. A program that begins again has to catch up first, as after it has lost its
+// lease on a slow machine. Why it began again is judged at the end.
+func (s *siege) judgeFrom(then time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.referee.From = then
 }
 
 func (s *siege) judge(m audit.Moment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.looks++
+	s.referee.Grace, s.referee.Lasting, s.referee.Stays = grace(), moment(), stay()
 	for _, f := range s.referee.Judge(m, s.ended) {
 		known := slices.ContainsFunc(s.findings, func(other referee.Finding) bool { return other.Rule == f.Rule && other.Object == f.Object })
 		if !known {
 			s.findings = append(s.findings, f)
 			s.Logf("after %d calls: %s", s.sent, f)
+			s.credit(f)
 		}
 	}
 }
 
 // settle waits until the referee can say what is left.
 func (s *siege) settle(ctx context.Context) {
-	pause(ctx, s.referee.Stays+s.referee.Lasting+5*time.Second)
+	pause(ctx, stay()+moment()+5*time.Second)
 }
 
 func (s *siege) report(t *testing.T) {

@@ -6,15 +6,16 @@ package siege_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mlbatch/mlbatch/test/patience"
+	"github.com/mlbatch/mlbatch/test/siege/referee"
 )
 
 // sweep removes all that a siege has left, whoever would keep it, so that the next one begins in an empty field.
@@ -23,8 +24,8 @@ func (w *world) sweep(t *testing.T) {
 	err := patience.Poll(context.WithoutCancel(t.Context()), time.Second, func(ctx context.Context) (bool, error) {
 		left := 0
 		for resource := range w.resources {
-			for i := range lanes {
-				left += w.sweepAway(ctx, w.resources[resource], fmt.Sprintf("siege-%d", i))
+			for i := range teams {
+				left += w.sweepAway(ctx, w.resources[resource], team(i), "")
 			}
 		}
 		return left == 0, nil
@@ -34,17 +35,29 @@ func (w *world) sweep(t *testing.T) {
 	}
 }
 
-// kept are what namespaces have of their own.
-var kept = map[string]bool{"kube-root-ca.crt": true, "kubernetes": true}
+// purge removes what an episode has left, so that the next one of its team has quota.
+func (w *world) purge(ctx context.Context, namespace, episode string) {
+	_ = patience.PollFor(ctx, 2*time.Second, time.Minute, func(ctx context.Context) (bool, error) {
+		left := 0
+		for _, resource := range w.resources {
+			left += w.sweepAway(ctx, resource, namespace, episode)
+		}
+		return left == 0, nil
+	}) // at the end, sweep says what is left
+}
 
-func (w *world) sweepAway(ctx context.Context, resource schema.GroupVersionResource, namespace string) (left int) {
+// sweepAway removes the objects of a resource: all of them, or those of an episode.
+func (w *world) sweepAway(ctx context.Context, resource schema.GroupVersionResource, namespace, episode string) (left int) {
 	api := w.see.Resource(resource).Namespace(namespace)
 	list, err := api.List(ctx, metav1.ListOptions{})
+	if apierrors.IsMethodNotSupported(err) || resource.Resource == "events" {
+		return 0 // a question, or what controllers say about all this
+	}
 	if err != nil {
 		return 1 // it is read again
 	}
 	for _, o := range list.Items {
-		if kept[o.GetName()] {
+		if o.GetCreationTimestamp().Time.Before(w.ready) || episode != "" && referee.EpisodeOf(o.GetName()) != episode {
 			continue
 		}
 		left++

@@ -6,79 +6,151 @@ package siege_test
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
+	"github.com/mlbatch/mlbatch/test/siege/attacks"
+	"github.com/mlbatch/mlbatch/test/siege/grammar"
 	"github.com/mlbatch/mlbatch/test/siege/referee"
 )
 
-// undefended expects that an attack succeeds without a policy. A siege that never finds anything proves nothing.
-func (w *world) undefended(t *testing.T, policy string) {
-	w.scope(t, policy, `{"spec":{"matchResources":{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"nowhere"}}}}}`)
-	defer w.scope(t, policy, `{"spec":{"matchResources":{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":null}}}}}`)
+// front is a team in which a policy is disabled.
+type front struct {
+	without, namespace string
+	sent, playing      int
+	found              map[string]int // after how many calls there, by attack
+	others             []string       // findings of no attack in the list
+}
+
+// open reports whether there is more to find.
+func (f *front) open() bool {
+	return f.sent < *most && (len(f.found) < len(attacks.Of(f.without)) || len(f.found)+len(f.others) == 0)
+}
+
+// undefended expects that attacks succeed without a policy. A siege that never finds anything proves nothing.
+func (w *world) undefended(t *testing.T, policies []string) {
+	if len(policies) > teams {
+		t.Fatalf("there are %d teams: at most as many policies can be disabled", teams)
+	}
 	s := w.begin(*seed)
+	s.grammar.Costly = false // nobody would refuse that
+	for i, policy := range policies {
+		s.fronts = append(s.fronts, &front{without: policy, namespace: team(i), found: map[string]int{}})
+	}
+	w.lower(t, s.fronts)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	var all sync.WaitGroup
-	all.Go(func() { s.watch(ctx) })
+	var watching, attacking sync.WaitGroup
+	watching.Go(func() { s.watch(ctx) })
 	began := time.Now()
-	s.attackUntilFound(ctx)
-	f, took, sent := s.first(), time.Since(began), s.sent
-	if f != nil {
-		s.shrink(ctx, *f)
+	for range forces {
+		attacking.Go(func() { s.storm(ctx) })
 	}
-	stop()
-	all.Wait()
-	w.sweep(t)
-	if f == nil {
-		s.report(t)
-		t.Fatalf("%d calls found nothing without the policy %s", s.sent, policy)
-	}
-	t.Logf("without the policy %s, %d calls within %s found it: %s\n%s", policy, sent, took.Round(time.Second), *f, s.scripts[*f])
-}
-
-// attackUntilFound attacks in all lanes. What is left afterwards may be a finding, too.
-func (s *siege) attackUntilFound(ctx context.Context) {
-	attacking, stop := context.WithCancel(ctx)
-	defer stop()
-	go func() {
-		for s.first() == nil && attacking.Err() == nil {
-			time.Sleep(time.Second / 5)
-		}
-		stop()
-	}()
-	var all sync.WaitGroup
-	for range lanes {
-		all.Go(func() { s.attack(attacking, *most) })
-	}
-	all.Wait()
-	if s.first() == nil {
+	attacking.Wait()
+	s.lingering.Wait()
+	if slices.ContainsFunc(s.fronts, func(f *front) bool { return len(f.found)+len(f.others) == 0 }) {
 		s.settle(ctx)
 	}
+	t.Logf("%d calls were sent within %s", s.sent, time.Since(began).Round(time.Second))
+	s.shrinkFirst(ctx)
+	stop()
+	watching.Wait()
+	s.purging.Wait()
+	s.report(t)
+	s.reportFronts(t)
+	w.sweep(t)
 }
 
-func (s *siege) first() *referee.Finding {
+// storm plays episodes where there is most left to find.
+func (s *siege) storm(ctx context.Context) {
+	for ctx.Err() == nil {
+		f, name, drawn := s.weakest()
+		if f == nil {
+			return
+		}
+		s.play(ctx, f.namespace, name, drawn)
+		s.mu.Lock()
+		f.playing--
+		s.mu.Unlock()
+	}
+}
+
+// weakest is the open front with the fewest calls, and an episode for it.
+func (s *siege) weakest() (weakest *front, name string, drawn []grammar.Call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.findings) == 0 {
-		return nil
+	for _, f := range s.fronts {
+		if f.open() && time.Now().Before(s.until) && (weakest == nil || f.sent+f.playing*length < weakest.sent+weakest.playing*length) {
+			weakest = f
+		}
 	}
-	return &s.findings[0]
+	if weakest == nil {
+		return nil, "", nil
+	}
+	weakest.playing++
+	name, drawn = s.episode()
+	return weakest, name, drawn
 }
 
-// scope changes where a policy is in force. No answer says when the API server has read that, and what it finds with a
-// policy that is still away would be put down to the next one.
-func (w *world) scope(t *testing.T, policy, patch string) {
-	t.Helper()
-	binding := &admissionv1.ValidatingAdmissionPolicyBinding{}
-	binding.Name = "mlbatch-" + policy
-	if err := w.admin.Patch(context.WithoutCancel(t.Context()), binding, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		t.Fatal(err)
+func (s *siege) frontOf(namespace string) *front {
+	for _, f := range s.fronts {
+		if f.namespace == namespace {
+			return f
+		}
 	}
-	time.Sleep(5 * time.Second)
+	return nil
+}
+
+// credit notes which attack a finding is, and has its episode removed, so that the quota is there for others. The lock
+// is held.
+func (s *siege) credit(f referee.Finding) {
+	at := s.frontOf(f.Namespace())
+	if at == nil || s.repeats[f.Episode()] {
+		return
+	}
+	names := attacks.Found(f, at.without, s.accepted[f.Episode()])
+	for _, name := range names {
+		if at.found[name] == 0 {
+			at.found[name] = at.sent
+			fmt.Fprintf(os.Stderr, "-- siege: without %s, %d calls found: %s (%s)\n", at.without, at.sent, name, f)
+		}
+	}
+	if len(names) == 0 {
+		at.others = append(at.others, f.String())
+	}
+	s.purging.Go(func() { s.purge(context.WithoutCancel(s.Context()), at.namespace, f.Episode()) })
+}
+
+// shrinkFirst makes a script of the first finding, if only one policy is disabled.
+func (s *siege) shrinkFirst(ctx context.Context) {
+	s.mu.Lock()
+	findings := slices.Clone(s.findings)
+	s.mu.Unlock()
+	if len(s.fronts) == 1 && len(findings) > 0 {
+		s.shrink(ctx, findings[0])
+		s.Logf("%s\n%s", findings[0], s.scripts[findings[0]])
+	}
+}
+
+func (s *siege) reportFronts(t *testing.T) {
+	t.Helper()
+	for _, f := range s.fronts {
+		for _, name := range attacks.Of(f.without) {
+			if n := f.found[name]; n > 0 {
+				t.Logf("without %s, %d calls found: %s", f.without, n, name)
+			} else {
+				t.Logf("without %s, %d calls did not find: %s", f.without, f.sent, name)
+			}
+		}
+		for _, other := range f.others {
+			t.Logf("without %s, also: %s", f.without, other)
+		}
+		if len(f.found)+len(f.others) == 0 {
+			t.Errorf("%d calls found nothing without %s", f.sent, f.without)
+		}
+	}
 }

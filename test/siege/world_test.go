@@ -5,11 +5,14 @@
 package siege_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -33,10 +36,11 @@ import (
 )
 
 const (
-	nodes  = 12
-	lanes  = 6
-	member = "mallory"
-	role   = "mlbatch-edit"
+	nodes  = 24
+	teams  = 12
+	forces = 6 // attack at the same time
+	// manager is the field manager of what is applied.
+	manager = "siege"
 )
 
 // world is a cluster under siege.
@@ -48,22 +52,24 @@ type world struct {
 	grammar grammar.Grammar
 	// resources are the addresses of what the grammar names.
 	resources map[string]schema.GroupVersionResource
-	// see reads with all rights, act with those of a member.
-	see, act dynamic.Interface
-	began    map[string]int // restarts of the platform's pods
-	lane     chan string    // namespaces in which nobody attacks now
+	// see reads with all rights, acts has somebody's rights in a namespace.
+	see   dynamic.Interface
+	acts  map[string]dynamic.Interface
+	who   attacker
+	began map[string]int // restarts of the platform's pods
+	ready time.Time      // what is older belongs to the teams
 }
 
 func start(t *testing.T) *world {
 	t.Helper()
 	admin, cluster := sandbox.StartEveryPart(t, "siege", 26721, nodes, sandbox.Values(t, filepath.Join("..", "e2e", "testdata", "platform.yaml")))
-	w := &world{T: t, admin: admin, cluster: cluster, resources: map[string]schema.GroupVersionResource{}, lane: make(chan string, lanes)}
+	w := &world{T: t, admin: admin, cluster: cluster, who: attackers[*by], acts: map[string]dynamic.Interface{}, resources: map[string]schema.GroupVersionResource{}}
 	var err error
 	if w.config, err = cluster.RESTConfig(); err != nil {
 		t.Fatal(err)
 	}
 	w.config.QPS, w.config.WarningHandler = -1, rest.NoWarnings{}
-	w.see, w.act = dynamic.NewForConfigOrDie(w.config), dynamic.NewForConfigOrDie(w.as(member))
+	w.see = dynamic.NewForConfigOrDie(w.config)
 	w.labelNodes()
 	site := platform.Site{Cluster: cluster, Checkout: cluster.Config().Checkout, Progress: os.Stderr}
 	if err := site.PackageCharts(t.Context()); err != nil {
@@ -72,27 +78,32 @@ func start(t *testing.T) *world {
 	if err := site.Onboard(t.Context(), filepath.Join("test", "siege", "testdata", "teams.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	for i := range lanes {
-		w.lane <- fmt.Sprintf("siege-%d", i)
-	}
+	w.arm()
+	w.grammar.Costly = true
 	w.learn()
-	w.began = w.restarts()
+	w.ready = time.Now().Add(-time.Second)
+	if w.began, err = w.restarts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	return w
 }
 
-func (w *world) as(user string) *rest.Config {
+func (w *world) as(user string, groups ...string) *rest.Config {
 	config := rest.CopyConfig(w.config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append(groups, "system:authenticated")}
 	return config
 }
 
-// labelNodes marks the nodes of the siege, and keeps the first one for another team.
+// team is a namespace.
+func team(i int) string { return fmt.Sprintf("siege-%d", i) }
+
+// labelNodes marks the nodes of the siege. A taint keeps the first one for another team.
 func (w *world) labelNodes() {
 	w.Helper()
 	for i := range nodes {
 		patch := `{"metadata":{"labels":{"siege.mlbatch.dev/node":"true"}}}`
 		if i == 0 {
-			patch = `{"spec":{"taints":[{"key":"nvidia.com/gpu","value":"present","effect":"NoSchedule"},{"key":"example.com/reserved-for","value":"others","effect":"NoSchedule"}]}}`
+			patch = `{"metadata":{"labels":{"siege.mlbatch.dev/node":"true"}},"spec":{"taints":[{"key":"nvidia.com/gpu","value":"present","effect":"NoSchedule"},{"key":"example.com/reserved-for","value":"others","effect":"NoSchedule"}]}}`
 		}
 		node := &corev1.Node{}
 		node.Name = fmt.Sprintf("gpu-%d", i)
@@ -102,11 +113,11 @@ func (w *world) labelNodes() {
 	}
 }
 
-// learn reads what the role of members lets them create and delete, and the schemas of that.
+// learn reads what a role lets its holder create and delete, and the schemas of that.
 func (w *world) learn() {
 	w.Helper()
 	r := &rbacv1.ClusterRole{}
-	if err := w.admin.Get(w.Context(), client.ObjectKey{Name: role}, r); err != nil {
+	if err := w.admin.Get(w.Context(), client.ObjectKey{Name: w.who.role}, r); err != nil {
 		w.Fatal(err)
 	}
 	w.resources["workloads.kueue.x-k8s.io"] = kueue.SchemeGroupVersion.WithResource("workloads")
@@ -120,28 +131,33 @@ func (w *world) learn() {
 			w.grammar.Others = append(w.grammar.Others, right.Resource)
 			continue
 		}
-		base := bases[right.Resource]
-		if base == nil {
+		if base := bases[right.Resource]; base != nil {
+			w.grammar.Created = append(w.grammar.Created, schemas(right.Resource, base))
+		} else if w.who.role == memberRole {
 			w.Fatalf("members may create %s: add an object that nobody refuses to testdata/bases.yaml", right.Resource)
+		} else {
+			w.Logf("nothing draws %s", right.Resource)
 		}
-		w.grammar.Created = append(w.grammar.Created, schemas(right.Resource, base))
 	}
 	for _, file := range w.files("kinds") {
 		if base := w.objects(file)[0]; base["kind"] != "Rehearsal" { // which only test/e2e has
 			w.grammar.Wrapped = append(w.grammar.Wrapped, schemas(w.resourceOf(base), base))
 		}
 	}
-	w.Logf("members may create objects of %d resources, and delete those of %d more; AppWrappers wrap %d kinds", len(w.grammar.Created), len(w.grammar.Others), len(w.grammar.Wrapped))
+	w.Logf("the role %s may create objects of %d resources, and delete those of %d more; AppWrappers wrap %d kinds", w.who.role, len(w.grammar.Created), len(w.grammar.Others), len(w.grammar.Wrapped))
 }
 
 // bases are objects to begin with, by resource.
 func (w *world) bases() map[string]map[string]any {
 	w.Helper()
 	all := map[string]map[string]any{}
-	for _, file := range append(w.files("hostile"), filepath.Join("testdata", "bases.yaml")) {
+	for _, file := range slices.Concat(w.files("kinds"), w.files("hostile"), []string{filepath.Join("testdata", "bases.yaml")}) {
 		for _, o := range w.objects(file) {
 			if at, is := o["metadata"].(map[string]any); is && at["name"] != grammar.Episode+"-a" {
 				continue // an attack of one story
+			}
+			if o["kind"] == "Rehearsal" { // which only test/e2e has
+				continue
 			}
 			if strings.HasSuffix(filepath.Dir(file), "hostile") {
 				variation.Set(o, []string{"metadata", "labels", "kueue.x-k8s.io/queue-name"}, "default-queue")
@@ -244,17 +260,14 @@ func (w *world) schemas() func(resource string, base map[string]any) grammar.Kin
 }
 
 // restarts are those of the platform's pods, by name.
-func (w *world) restarts() map[string]int {
-	w.Helper()
+func (w *world) restarts(ctx context.Context) (map[string]int, error) {
 	pods, all := &corev1.PodList{}, map[string]int{}
-	if err := w.admin.List(w.Context(), pods, client.InNamespace(platform.Namespace)); err != nil {
-		w.Fatal(err)
-	}
+	err := w.admin.List(ctx, pods, client.InNamespace(platform.Namespace))
 	for _, p := range pods.Items {
 		all[p.Name] = 0
 		for _, c := range p.Status.ContainerStatuses {
 			all[p.Name] += int(c.RestartCount)
 		}
 	}
-	return all
+	return all, err
 }

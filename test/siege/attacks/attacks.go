@@ -7,6 +7,7 @@ package attacks
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/mlbatch/mlbatch/test/siege/grammar"
 	"github.com/mlbatch/mlbatch/test/siege/referee"
@@ -35,8 +36,8 @@ var All = []Attack{
 	{"a finalizer of one's own, then delete", "lifecycle", append(unreserved, referee.Stays), sets(`metadata\.finalizers=\[example\.com`)},
 	{"hand a running PyTorchJob to nobody", "started", unreserved, patches(`runPolicy\.managedBy=`)},
 	{"make KubeRay forget a running RayCluster", "started", unreserved, patches(`ray\.io/originated-from-crd=`)},
-	{"more replicas of a running PyTorchJob", "started", unreserved, patches(`pytorchReplicaSpecs\.\w+\.replicas=\d\d`)},
-	{"more pods of what an AppWrapper has created", "started", unreserved, grows},
+	{"more replicas of a running PyTorchJob", "started", unreserved, patches(`pytorchReplicaSpecs\.\w+\.replicas=([2-9]|\d\d)`)},
+	{grown, "started", []string{"over-reservation"}, grows},
 	{"a PyTorchJob that leaves pods behind", "growth", unreserved, sets(`cleanPodPolicy=None|no [\w.]*(cleanPodPolicy|runPolicy)\b`)},
 	{"a grace of a day", "growth", []string{referee.LongGrace}, sets(`terminationGracePeriodSeconds=(601|86400)`)},
 	{"more minReplicas than replicas", "growth", unreserved, sets(`\.minReplicas=`)},
@@ -50,10 +51,14 @@ var All = []Attack{
 	{"a side-car that Kueue does not count", Webhook, unreserved, sets(`initContainers=`)},
 }
 
+// grown is about AppWrappers: the others may be about anything.
+const grown = "more pods of what an AppWrapper has created"
+
 // Found are the names of those that a finding may be, after these calls.
-func Found(rule string, without string, accepted []grammar.Call) (names []string) {
+func Found(f referee.Finding, without string, accepted []grammar.Call) (names []string) {
 	for _, a := range All {
-		if a.Without == without && slices.Contains(a.Rules, rule) && slices.ContainsFunc(accepted, a.Call) {
+		wrapped := strings.HasPrefix(f.Object, "AppWrapper ")
+		if a.Without == without && slices.Contains(a.Rules, f.Rule) && slices.ContainsFunc(accepted, a.Call) && (a.Name != grown || wrapped) {
 			names = append(names, a.Name)
 		}
 	}

@@ -20,18 +20,25 @@ func TestAnAttackIsItsCallAndWhatComesOfIt(t *testing.T) {
 		rule, without string
 		accepted      []grammar.Call
 		want          []string
+		object        string
 	}{
-		"a deletion that orphans":       {"orphan", "lifecycle", []grammar.Call{more, orphan}, []string{"delete with --cascade=orphan"}},
-		"with that policy in force":     {"orphan", "started", []grammar.Call{orphan}, nil},
-		"something else comes of it":    {"misplaced", "lifecycle", []grammar.Call{orphan}, nil},
-		"nobody has accepted the call":  {"orphan", "lifecycle", []grammar.Call{more}, nil},
-		"one call may be two":           {"held", "started", []grammar.Call{more}, []string{"more replicas of a running PyTorchJob", "more pods of what an AppWrapper has created"}},
-		"a field that a creation lacks": {"no-quota", "growth", []grammar.Call{{Verb: grammar.Create, About: "no spec.runPolicy"}}, []string{"a PyTorchJob that leaves pods behind"}},
+		"a deletion that orphans":      {rule: "orphan", without: "lifecycle", accepted: []grammar.Call{more, orphan}, want: []string{"delete with --cascade=orphan"}},
+		"with that policy in force":    {rule: "orphan", without: "started", accepted: []grammar.Call{orphan}},
+		"something else comes of it":   {rule: "misplaced", without: "lifecycle", accepted: []grammar.Call{orphan}},
+		"nobody has accepted the call": {rule: "orphan", without: "lifecycle", accepted: []grammar.Call{more}},
+		"pods that Kueue has not counted": {
+			rule: "held", without: "started", accepted: []grammar.Call{more}, want: []string{"more replicas of a running PyTorchJob"},
+		},
+		"one call may be two, if an AppWrapper has them": {
+			rule: "over-reservation", without: "started", accepted: []grammar.Call{more}, object: "AppWrapper siege-1/e3-a",
+			want: []string{"more replicas of a running PyTorchJob", grown},
+		},
+		"a field that a creation lacks": {rule: "no-quota", without: "growth", accepted: []grammar.Call{{Verb: grammar.Create, About: "no spec.runPolicy"}}, want: []string{"a PyTorchJob that leaves pods behind"}},
 		"a finalizer that is not one's own": {
-			referee.Stays, "lifecycle", []grammar.Call{{Verb: grammar.Patch, About: "metadata.finalizers=[orphan]"}}, nil,
+			rule: referee.Stays, without: "lifecycle", accepted: []grammar.Call{{Verb: grammar.Patch, About: "metadata.finalizers=[orphan]"}},
 		},
 	} {
-		if diff := cmp.Diff(c.want, Found(c.rule, c.without, c.accepted)); diff != "" {
+		if diff := cmp.Diff(c.want, Found(referee.Finding{Rule: c.rule, Object: c.object}, c.without, c.accepted)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
