@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/golden"
 	"github.com/mlbatch/mlbatch/test/wording"
@@ -86,6 +87,8 @@ func TestListSaysWhatThereIs(t *testing.T) {
 	}{
 		{who: "an administrator", columns: work.Columns{Namespace: true, Wide: true}},
 		{who: "a member", namespace: "blue", forbidden: []client.ObjectList{&kueue.ClusterQueueList{}}},
+		{who: "a member where CodeFlare is off", namespace: "blue", forbidden: []client.ObjectList{&v1alpha1.RunList{}, &kueue.ClusterQueueList{}}},
+		{who: "a member without a right on Runs, of which AppWrappers are there", namespace: "red", forbidden: []client.ObjectList{&v1alpha1.RunList{}, &kueue.ClusterQueueList{}}},
 		{who: "one who may not read Workloads", namespace: "blue", forbidden: []client.ObjectList{&kueue.WorkloadList{}, &kueue.ClusterQueueList{}}},
 	} {
 		overview, err := work.List(t.Context(), cluster(t, mayNotList(row.forbidden...)), row.namespace, now)

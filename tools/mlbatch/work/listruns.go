@@ -6,7 +6,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -17,12 +19,13 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 )
 
-// readRuns reads the Runs. Many clusters do not serve them.
+// readRuns reads the Runs. Many clusters do not serve them: there, the API server refuses members before it says so.
 func (s *scene) readRuns(ctx context.Context) {
 	s.runs = map[types.UID]*v1alpha1.Run{}
 	list, err := runs.List(ctx, s.client, s.namespace)
 	if err != nil {
-		if !errors.Is(err, runs.ErrNoRuns) {
+		none := apierrors.IsForbidden(err) && !slices.ContainsFunc(s.wrappers, func(aw v1beta2.AppWrapper) bool { return s.runOf(&aw) != "" })
+		if !none && !errors.Is(err, runs.ErrNoRuns) {
 			s.unknown = append(s.unknown, err.Error()+"; their AppWrappers are listed instead")
 		}
 		return
