@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -156,6 +157,60 @@ func TestTheResourcesOfACopyHaveNewNames(t *testing.T) {
 			}
 		}
 		old.Status.Phase = v1beta2.AppWrapperFailed
+	}
+}
+
+// What the AppWrapper does not wrap has the name that its owner gave it, though it may be that of something inside.
+func TestWhatACopyDoesNotWrapKeepsItsName(t *testing.T) {
+	const pod = `spec: {template: {metadata: {labels: {scheduling.x-k8s.io/pod-group: own, training.kubeflow.org/job-name: own, job-name: own, workload.codeflare.dev/appwrapper: own}},
+  spec: {imagePullSecrets: [{name: own}], containers: [{name: own, envFrom: [{configMapRef: {name: own}}, {secretRef: {name: own}}],
+    env: [{name: A, valueFrom: {configMapKeyRef: {name: own, key: a}}}, {name: B, valueFrom: {secretKeyRef: {name: own, key: b}}}]}],
+    volumes: [{name: a, configMap: {name: own}}, {name: b, secret: {secretName: own}}, {name: c, projected: {sources: [{secret: {name: own}}, {configMap: {name: own}}]}}]}}}}`
+	for what, row := range map[string]struct {
+		wrapped []string
+		renamed []string // what is renamed in the first
+	}{
+		"a Job":                     {[]string{"{apiVersion: batch/v1, kind: Job, metadata: {name: own}, " + pod}, []string{"metadata: {name: own", " job-name: own", "appwrapper: own"}},
+		"a Job of another name":     {[]string{"{apiVersion: batch/v1, kind: Job, metadata: {name: alone}, " + pod}, []string{"metadata: {name: alone", "appwrapper: own"}},
+		"a PyTorchJob and a Secret": {[]string{"{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: own}, " + pod, "{apiVersion: v1, kind: Secret, metadata: {name: own}}"}, []string{"metadata: {name: own", "org/job-name: own", "appwrapper: own", "Secrets: [{name: own", "secretRef: {name: own", "secretKeyRef: {name: own", "secretName: own", "secret: {name: own"}},
+	} {
+		c := cluster(t, interceptor.Funcs{})
+		old := ended(t, c, "own", row.wrapped...)
+		if err := work.Retry(t.Context(), c, explain.Objects{AppWrapper: old}, work.Change{}, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		want := row.wrapped[0]
+		for _, text := range row.renamed {
+			want = strings.ReplaceAll(want, text, text+"-2")
+		}
+		whole, err := yaml.YAMLToJSON([]byte(want))
+		if diff := cmp.Diff(string(whole), string(found(t, c, "red", "own-2").AppWrapper.Spec.Components[0].Template.Raw)); diff != "" || err != nil {
+			t.Errorf("%s (-want +got)\n%s%v", what, diff, err)
+		}
+	}
+}
+
+// A number of the user's own is no number of a copy.
+func TestACopyKeepsTheNumbersOfTheUser(t *testing.T) {
+	for name, row := range map[string]struct{ job, first, second string }{
+		"exp-5":    {"job-5", "job-5-2", "job-5-3"},
+		"exp-2":    {"job-2", "job-2-2", "job-2-3"},
+		"llama-70": {"resnet-70", "resnet-70-2", "resnet-70-3"},
+		"llama":    {"resnet-2", "resnet-2-2", "resnet-2-3"},
+		"run-7":    {"run-7-main", "run-7-2-main", "run-7-3-main"},
+	} {
+		c := cluster(t, interceptor.Funcs{})
+		old := ended(t, c, name, "{apiVersion: batch/v1, kind: Job, metadata: {name: "+row.job+"}}")
+		for _, copied := range []struct{ name, job string }{{name + "-2", row.first}, {name + "-3", row.second}} {
+			if err := work.Retry(t.Context(), c, explain.Objects{AppWrapper: old}, work.Change{}, io.Discard); err != nil {
+				t.Fatal(err)
+			}
+			old = found(t, c, "red", copied.name).AppWrapper
+			if raw := string(old.Spec.Components[0].Template.Raw); !strings.Contains(raw, `"name":"`+copied.job+`"`) {
+				t.Errorf("%s has %s, want %s", copied.name, raw, copied.job)
+			}
+			old.Status.Phase = v1beta2.AppWrapperFailed
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ package work
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 )
 
 const (
@@ -28,14 +30,16 @@ var copiable = map[string]int{
 	"PodGroup.scheduling.x-k8s.io": longestLabel, "ConfigMap": longestLabel, "Secret": longestLabel,
 }
 
-// references are where a pod names a ConfigMap or a Secret, as the last two keys of the path.
-var references = []string{
-	"configMap.name", "configMapRef.name", "configMapKeyRef.name", "secretRef.name", "secretKeyRef.name", "secret.name", "secret.secretName", "imagePullSecrets.name",
+// references are where a pod names a resource, as the last two keys of the path, with the kind.
+var references = map[string]string{
+	"configMap.name": "ConfigMap", "configMapRef.name": "ConfigMap", "configMapKeyRef.name": "ConfigMap",
+	"secretRef.name": "Secret", "secretKeyRef.name": "Secret", "secret.name": "Secret", "secret.secretName": "Secret", "imagePullSecrets.name": "Secret",
 }
 
-// namingLabels have the name of a resource as their value.
-var namingLabels = []string{
-	"scheduling.x-k8s.io/pod-group", "training.kubeflow.org/job-name", "batch.kubernetes.io/job-name", "job-name", v1beta2.AppWrapperLabel,
+// namingLabels have the name of a resource of a kind as their value.
+var namingLabels = map[string]string{
+	"scheduling.x-k8s.io/pod-group": "PodGroup.scheduling.x-k8s.io", "training.kubeflow.org/job-name": "PyTorchJob.kubeflow.org",
+	"batch.kubernetes.io/job-name": "Job.batch", "job-name": "Job.batch", v1beta2.AppWrapperLabel: v1beta2.AppWrapperKind,
 }
 
 // programs are keys of what is the program's own, and stays as it is: it may name a folder, a bucket or an experiment.
@@ -44,15 +48,20 @@ var programs = []string{"command", "args", "value", "data", "binaryData", "strin
 // renaming gives the resources of a copy names of their own, so that those of the older one may still be there.
 type renaming struct {
 	old, name string
-	// names are new ones, by old ones.
+	// numbers are the ends of both by which copies differ; that of the old one is empty if it is no copy.
+	oldNumber, number string
+	// names are new ones, by kind/old name. Others may have a resource of the same name and of another kind.
 	names map[string]string
 	// ofPods is what the names of pods begin with.
 	ofPods []string
 }
 
-// renamed returns components with new names, or false if others may know the names.
-func renamed(components []v1beta2.AppWrapperComponent, old, name string) ([]v1beta2.AppWrapperComponent, bool) {
-	r := renaming{old: old, name: name, names: map[string]string{old: name}}
+// renamed returns components of a copy with new names, or false if others may know the names.
+func renamed(components []v1beta2.AppWrapperComponent, old *v1beta2.AppWrapper, name string) ([]v1beta2.AppWrapperComponent, bool) {
+	r := renaming{old: old.Name, name: name, number: ofCopy.FindString(name), names: map[string]string{resource(v1beta2.AppWrapperKind, old.Name): name}}
+	if number := ofCopy.FindString(old.Name); old.Name == old.Annotations[runs.RetryOf]+number {
+		r.oldNumber = number
+	}
 	var templates []*unstructured.Unstructured
 	for _, c := range components {
 		template := &unstructured.Unstructured{}
@@ -69,7 +78,7 @@ func renamed(components []v1beta2.AppWrapperComponent, old, name string) ([]v1be
 			return nil, false
 		}
 		if own := template.GetName(); own != "" {
-			template.SetName(r.names[own])
+			template.SetName(r.names[resource(kindOf(template), own)])
 		}
 		r.replace(template.Object, "")
 		raw, err := json.Marshal(template.Object)
@@ -89,25 +98,31 @@ func (r *renaming) add(template *unstructured.Unstructured) bool {
 	if own == "" {
 		return template.GetGenerateName() != ""
 	}
-	longest, known := copiable[template.GroupVersionKind().GroupKind().String()]
+	kind := kindOf(template)
+	longest, known := copiable[kind]
 	next := r.next(own)
 	if !known || len(next) > max(longest, len(own)) {
 		return false
 	}
-	r.names[own] = next
+	r.names[resource(kind, own)] = next
 	if longest == longestJob {
 		r.ofPods = append(r.ofPods, own)
 	}
 	return true
 }
 
+func kindOf(template *unstructured.Unstructured) string {
+	return template.GroupVersionKind().GroupKind().String()
+}
+
+func resource(kind, name string) string { return kind + "/" + name }
+
 // next is train-2-files for train-files if train-2 is the copy of train, and mine-2 for mine.
 func (r *renaming) next(own string) string {
 	if rest, begins := strings.CutPrefix(own, r.old); begins && (rest == "" || rest[0] == '-') {
 		return r.name + rest
 	}
-	number := func(name string) string { return ofCopy.FindString(name) }
-	return strings.TrimSuffix(own, number(r.old)) + number(r.name)
+	return strings.TrimSuffix(own, r.oldNumber) + r.number
 }
 
 var ofCopy = regexp.MustCompile(`-[0-9]+$`)
@@ -132,13 +147,14 @@ func (r *renaming) called(node any) bool {
 	return false
 }
 
-// replace replaces the references to other resources below a key.
+// replace replaces the references to resources of this AppWrapper below a key.
 func (r *renaming) replace(node any, key string) {
 	switch node := node.(type) {
 	case map[string]any:
 		for name, value := range node {
 			text, is := value.(string)
-			if next := r.names[text]; is && next != "" && refers(key, name) {
+			kind := cmp.Or(references[key+"."+name], namingLabels[name])
+			if next := r.names[resource(kind, text)]; is && next != "" {
 				node[name] = next
 			} else if !slices.Contains(programs, name) {
 				r.replace(value, name)
@@ -149,9 +165,4 @@ func (r *renaming) replace(node any, key string) {
 			r.replace(value, key)
 		}
 	}
-}
-
-// refers reports whether the value of a name below a key names a resource.
-func refers(key, name string) bool {
-	return slices.Contains(references, key+"."+name) || slices.Contains(namingLabels, name)
 }

@@ -134,7 +134,7 @@ func again(old *v1beta2.AppWrapper, taken map[string]bool) *v1beta2.AppWrapper {
 	for i := range aw.Spec.Components {
 		aw.Spec.Components[i].PodSetInfos = nil
 	}
-	if components, free := renamed(aw.Spec.Components, old.Name, aw.Name); free {
+	if components, free := renamed(aw.Spec.Components, old, aw.Name); free {
 		aw.Spec.Components = components
 	}
 	return aw
