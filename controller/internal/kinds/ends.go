@@ -14,8 +14,10 @@ type Ends struct {
 	Completions int `json:"completions,omitempty"`
 	// WorkQueue: a Job makes no more pods once one has succeeded.
 	WorkQueue bool `json:"workQueue,omitempty"`
-	// Tolerant: Jobs of the resource go on without pods that have failed, or succeed without all of theirs.
+	// Tolerant: a Job may go on without pods that have failed.
 	Tolerant bool `json:"tolerant,omitempty"`
+	// Early: a Job may succeed before all its pods have.
+	Early bool `json:"early,omitempty"`
 	// Job is the name that Ended.Jobs counts the pod set's Jobs by, and Pods is how many pods each of them runs.
 	Job  string `json:"job,omitempty"`
 	Pods int    `json:"pods,omitempty"`
@@ -64,7 +66,8 @@ func jobSetEnds(object map[string]any) map[string]Ends {
 		all[fmt.Sprintf(replicatedJobPath, i)] = Ends{
 			Job: text(job, "name"), Pods: int(jobWidth(job, "template", "spec")),
 			WorkQueue: isWorkQueue(job, "template", "spec") && text(job, "template", "spec", "completionMode") == "NonIndexed",
-			Tolerant:  present(job, "template", "spec", "successPolicy") || present(job, "template", "spec", "backoffLimitPerIndex"),
+			Tolerant:  present(job, "template", "spec", "backoffLimitPerIndex"),
+			Early:     present(job, "template", "spec", "successPolicy"),
 		}
 	}
 	return all

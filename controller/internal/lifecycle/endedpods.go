@@ -40,10 +40,13 @@ func (v *view) addEnded(set *podSet) {
 		v.addWave(set)
 	case set.ends.WorkQueue && max(exist, set.succeeded, ofJobs) > 0:
 		set.expected = min(set.expected, set.present())
-	case set.ends.Tolerant:
-		set.givenUp += set.failed + ofJobs
+	case set.ends.Early && set.expected > set.ends.Pods:
+		set.givenUp += ofJobs // pods of other Jobs may have succeeded, and nobody knows of which Job a pod is
 	default:
 		set.succeeded = max(set.succeeded, ofJobs)
+	}
+	if set.ends.Tolerant { // what was tried again is there
+		set.givenUp += min(set.failed, max(0, set.expected-set.present()))
 	}
 }
 

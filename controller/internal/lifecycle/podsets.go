@@ -4,11 +4,13 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 )
 
@@ -187,6 +189,12 @@ func (c podCounts) present() int { return c.pending + c.started() }
 func (c podCounts) alive() int   { return c.pending + c.running + c.crashing }
 func (c podCounts) ended() int   { return c.succeeded }
 func (c podCounts) taken() int   { return c.accepted }
+
+// replacesPods: the operator of component i makes a new pod for each that ends, and it has some.
+func (v *view) replacesPods(i int) bool {
+	some := func(p v1beta2.AppWrapperPodSet) bool { return p.Count() > 0 }
+	return v.kindOf(i).ReplacesWhatEnds() && slices.ContainsFunc(v.status.ComponentStatus[i].PodSets, some)
+}
 
 // kindOf is what is known about the kind of component i.
 func (v *view) kindOf(i int) kinds.Kind {

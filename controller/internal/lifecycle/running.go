@@ -97,7 +97,7 @@ func allSucceeded(v *view) (Decision, bool) {
 func (v *view) done() bool {
 	reported := false
 	for i, c := range v.Components {
-		if (c.ReportsEnd || v.kindOf(i).ReplacesWhatEnds()) && !v.finished(i) {
+		if (c.ReportsEnd || v.replacesPods(i)) && !v.finished(i) {
 			return false
 		}
 		reported = reported || c.ReportsEnd

@@ -212,6 +212,12 @@ func TestPodsThatHaveEnded(t *testing.T) {
 		}
 	}
 	three := func(s *lifecycle.Snapshot) { s.Status.ComponentStatus[0].PodSets[0].Replicas = new(int32(3)) }
+	four := func(s *lifecycle.Snapshot) { s.Status.ComponentStatus[0].PodSets[0].Replicas = new(int32(4)) }
+	early := ends(kinds.Ends{Job: "a", Pods: 2, Early: true})
+	deploymentOfNone := func(s *lifecycle.Snapshot) {
+		s.Status.ComponentStatus[0].Kind, s.Status.ComponentStatus[0].APIVersion = "Deployment", "apps/v1"
+		s.Status.ComponentStatus[0].PodSets[0].Replicas = new(int32(0))
+	}
 	queue, waves := ends(kinds.Ends{WorkQueue: true}), ends(kinds.Ends{Completions: 5})
 	jobSet, tolerant := ends(kinds.Ends{Job: "a", Pods: 2}), ends(kinds.Ends{Job: "a", Pods: 2, Tolerant: true})
 	lacksOne := outcome{Phase: v1beta2.AppWrapperRunning, Requeue: time.Minute,
@@ -233,14 +239,21 @@ func TestPodsThatHaveEnded(t *testing.T) {
 		},
 		// Kubelets end a StatefulSet's pod that somebody deletes, and it may exit with 0.
 		"a StatefulSet replaces a pod that has succeeded": {given: []change{ready, statefulSet, of(0, 0, runs, done)}, after: time.Hour, want: lacksOne},
-		"also the last one":                            {given: []change{ready, statefulSet, of(0, 0, done, done)}, after: time.Hour, want: lacksOne},
-		"also one of an older release":                 {given: []change{ready, statefulSet, of(0, lifecycle.UnknownPodSet, done, done)}, after: time.Hour, want: rests},
-		"also one that is gone":                        {given: []change{ready, statefulSet, gone(2), remembered(2)}, after: time.Hour, want: lacksOne},
-		"what was interrupted has not succeeded":       {given: []change{ready, unknownKind, of(0, 0, done), last(func(p *lifecycle.Pod) { p.Interrupted = deployedAt }), of(0, 0, done)}, after: time.Hour, want: lacksOne},
-		"a work queue goes on without one that fails":  {given: []change{ready, three, queue, of(0, 0, done, broken, runs), endedAt(time.Minute)}, after: time.Hour, want: rests},
-		"and without one that is lost":                 {given: []change{ready, three, queue, ended(kinds.Ended{Succeeded: 1}), of(0, 0, runs)}, after: time.Hour, want: rests},
-		"but not before one has succeeded":             {given: []change{ready, queue, of(0, 0, runs)}, after: time.Hour, want: lacksOne},
-		"a Job of a JobSet goes on without an index":   {given: []change{ready, jobSet, tolerant, twoPodSets, of(0, 0, runs, broken), of(0, 1, runs, runs)}, after: time.Hour, want: rests},
+		"also the last one":                                    {given: []change{ready, statefulSet, of(0, 0, done, done)}, after: time.Hour, want: lacksOne},
+		"also one of an older release":                         {given: []change{ready, statefulSet, of(0, lifecycle.UnknownPodSet, done, done)}, after: time.Hour, want: rests},
+		"also one that is gone":                                {given: []change{ready, statefulSet, gone(2), remembered(2)}, after: time.Hour, want: lacksOne},
+		"what was interrupted has not succeeded":               {given: []change{ready, unknownKind, of(0, 0, done), last(func(p *lifecycle.Pod) { p.Interrupted = deployedAt }), of(0, 0, done)}, after: time.Hour, want: lacksOne},
+		"a work queue goes on without one that fails":          {given: []change{ready, three, queue, of(0, 0, done, broken, runs), endedAt(time.Minute)}, after: time.Hour, want: rests},
+		"and without one that is lost":                         {given: []change{ready, three, queue, ended(kinds.Ended{Succeeded: 1}), of(0, 0, runs)}, after: time.Hour, want: rests},
+		"but not before one has succeeded":                     {given: []change{ready, queue, of(0, 0, runs)}, after: time.Hour, want: lacksOne},
+		"a Job of a JobSet goes on without an index":           {given: []change{ready, jobSet, tolerant, twoPodSets, of(0, 0, runs, broken), of(0, 1, runs, runs)}, after: time.Hour, want: rests},
+		"but not without one whose failed pod was tried again": {given: []change{ready, jobSet, tolerant, twoPodSets, of(0, 0, runs, broken, pending), of(0, 1, runs, runs)}, after: time.Hour, want: lacksOne},
+		"a Job that has succeeded counts once":                 {given: []change{ready, tolerant, four, ended(kinds.Ended{Jobs: map[string]int{"a": 1}}), of(0, 0, done, done)}, after: time.Hour, want: lacksOne},
+		"one that may succeed early says nothing of others":    {given: []change{ready, early, four, ended(kinds.Ended{Jobs: map[string]int{"a": 1}}), of(0, 0, done, done, runs)}, after: time.Hour, want: rests},
+		"a Deployment of no pods ends with the rest": {
+			given: []change{ready, and("door", unknownKind, deploymentOfNone), finished},
+			want:  endsIn(v1beta2.AppWrapperSucceeded, "", map[string]string{"QuotaReserved": "False Succeeded", "ResourcesDeployed": "True Succeeded"}),
+		},
 		"a Job of a JobSet has succeeded with one pod": {given: []change{ready, jobSet, ended(kinds.Ended{Jobs: map[string]int{"a": 1}}), twoPodSets, of(0, 0, done), of(0, 1, runs, runs)}, after: time.Hour, want: rests},
 		"also if its pods are gone":                    {given: []change{ready, jobSet, ended(kinds.Ended{Jobs: map[string]int{"a": 1}}), twoPodSets, of(0, 1, runs, runs)}, after: time.Hour, want: rests},
 		"not if another Job has":                       {given: []change{ready, jobSet, ended(kinds.Ended{Jobs: map[string]int{"b": 1}}), twoPodSets, of(0, 0, runs), of(0, 1, runs, runs)}, after: time.Hour, want: lacksOne},
