@@ -36,8 +36,8 @@ func cpCommand() *cobra.Command {
 		Use:   "cp SOURCE DESTINATION",
 		Short: "Copy files into a pod of an AppWrapper, a Run or a job, or out of it",
 		Long: "Copy a file or a folder into the only pod, or the one with rank 0, or out of it. One of SOURCE and DESTINATION is\n" +
-			"NAME:PATH. A PATH without / begins where the program was started. The container needs tar. Links and devices\n" +
-			"stay in the pod.",
+			"NAME:PATH. A PATH without / begins where the program was started. The container needs tar. A link that is\n" +
+			"named is followed; links and devices in a folder stay in the pod. NAME:. is what is in the folder of the program.",
 		Example: "  mlbatch cp train:/checkpoints/last.pt .\n  mlbatch cp config.yaml train:/tmp/config.yaml --rank 1",
 	}, &x.runNamespace, x.run)
 	about := cmd.RunE

@@ -72,12 +72,12 @@ func add(archive *tar.Writer, file, name string, entry fs.DirEntry) error {
 	return err
 }
 
-// unpack writes what an archive has below its base to a path, or into it if it is a folder. It leaves out links, which
-// could lead elsewhere, and devices.
-func unpack(in io.Reader, base, local string) (left int, err error) {
+// unpack writes what an archive has below its base to a path, or into it under its name if it is a folder. It leaves
+// out symbolic links, which could lead elsewhere, and devices.
+func unpack(in io.Reader, base, own, local string) (left int, err error) {
 	folder, name := filepath.Dir(local), filepath.Base(local)
 	if info, err := os.Stat(local); err == nil && info.IsDir() {
-		folder, name = local, base
+		folder, name = local, own
 	}
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -107,15 +107,51 @@ func next(archive *tar.Reader, root *os.Root, base, name string) (written bool, 
 	if err != nil {
 		return false, fmt.Errorf("cannot read what comes out of the container: %w", err)
 	}
-	within, below := strings.CutPrefix(path.Clean(header.Name), base)
-	if !below || within != "" && within[0] != '/' {
-		return false, fmt.Errorf("the container sends %q, which nobody has asked for", header.Name)
+	within, err := below(header.Name, base)
+	if err != nil {
+		return false, err
 	}
-	written, err = write(root, filepath.Join(name, filepath.FromSlash(within)), header, archive)
+	if header.Typeflag == tar.TypeLink {
+		var first string
+		if first, err = below(header.Linkname, base); err != nil {
+			return false, err
+		}
+		written, err = again(root, filepath.Join(name, first), filepath.Join(name, within), header)
+	} else {
+		written, err = write(root, filepath.Join(name, within), header, archive)
+	}
 	if err != nil {
 		return false, fmt.Errorf("cannot write to this machine: %w", err)
 	}
 	return written, nil
+}
+
+// below is a name of the archive without its base.
+func below(sent, base string) (string, error) {
+	name := path.Clean(sent)
+	within, is := strings.CutPrefix(name, base)
+	is = is && (within == "" || within[0] == '/')
+	if base == "." {
+		within, is = name, filepath.IsLocal(name)
+	}
+	if !is {
+		return "", fmt.Errorf("the container sends %q, which nobody has asked for", sent)
+	}
+	return filepath.FromSlash(within), nil
+}
+
+// again writes a file under another of its names. The first one is left out if it is no file.
+func again(root *os.Root, first, name string, header *tar.Header) (bool, error) {
+	content, err := root.Open(first)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = content.Close() }()
+	header.Typeflag = tar.TypeReg
+	return write(root, name, header, content)
 }
 
 // write writes a file or a folder. The root refuses names that lead out of it.

@@ -87,18 +87,43 @@ func Put(ctx context.Context, exec Exec, local, remote string) error {
 	return nil
 }
 
-// Get copies a file or a folder out of a container: into the folder that is there, or else as the path. It returns how
-// many links and devices it left out.
+// of is the folder in which tar finds what a path names, and its name there. A path may end without a name.
+func of(remote string) (folder, name string) {
+	if name = path.Base(remote); name == "." || name == ".." || name == "/" {
+		return remote, "."
+	}
+	return path.Dir(remote), name
+}
+
+// followed is where a link leads, or the path if it is none.
+func followed(ctx context.Context, exec Exec, source string) (string, error) {
+	if exec(ctx, []string{"test", "-L", source}, nil, io.Discard) != nil {
+		return source, nil
+	}
+	var target strings.Builder
+	if err := exec(ctx, []string{"readlink", "-f", source}, nil, &target); err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(target.String(), "\n"), nil
+}
+
+// Get copies a file or a folder out of a container: into the folder that is there, or else as the path. It follows a
+// link that is named. It returns how many links and devices below the path it left out.
 func Get(ctx context.Context, exec Exec, remote, local string) (left int, err error) {
-	source := inside(remote)
+	_, name := of(inside(remote))
+	source, err := followed(ctx, exec, inside(remote))
+	if err != nil {
+		return 0, fmt.Errorf("cannot read %s: it is a link, and the container cannot say where it leads: %w", remote, printing.OneLineError(err))
+	}
+	folder, base := of(source)
 	reader, writer := io.Pipe()
 	sent := make(chan error, 1)
 	go func() {
-		err := exec(ctx, []string{"tar", "-cf", "-", "-C", path.Dir(source), "./" + path.Base(source)}, nil, writer)
+		err := exec(ctx, []string{"tar", "-cf", "-", "-C", folder, "./" + base}, nil, writer)
 		sent <- err
 		_ = writer.CloseWithError(err)
 	}()
-	left, unpacked := unpack(reader, path.Base(source), local)
+	left, unpacked := unpack(reader, base, name, local)
 	_, _ = io.Copy(io.Discard, reader) // tar fills its last block
 	_ = reader.Close()
 	if err := <-sent; err != nil {

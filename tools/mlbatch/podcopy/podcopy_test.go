@@ -101,6 +101,76 @@ func TestWhatCannotBeCopiedIsASentence(t *testing.T) {
 	wording.OneSentence(t, "", err, "cannot write to this machine: ")
 }
 
+// A folder that is named by dots has no name of its own: what is in it comes into the folder here.
+func TestAFolderIsNamedByDots(t *testing.T) {
+	there := t.TempDir()
+	file(t, filepath.Join(there, "sub", "deep", "x"), "x")
+	for _, remote := range []string{".", "./", "deep/..", "..", there + "/sub", there + "/sub/."} {
+		here := t.TempDir()
+		from, want := filepath.Join(there, "sub"), "deep/x"
+		if remote == ".." {
+			want = "sub/deep/x"
+		}
+		for _, local := range []string{filepath.Join(here, "new"), here} {
+			if local == here && strings.HasPrefix(remote, "/") {
+				continue // into sub
+			}
+			if _, err := podcopy.Get(t.Context(), inside(from), remote, local); err != nil {
+				t.Fatalf("%s: %v", remote, err)
+			}
+			has(t, filepath.Join(local, want), "x")
+		}
+	}
+}
+
+// A link that is named is what it leads to, under its own name.
+func TestANamedLinkIsFollowed(t *testing.T) {
+	here, there := t.TempDir(), t.TempDir()
+	file(t, filepath.Join(there, "step-7", "model.pt"), "7")
+	for link, to := range map[string]string{"last.pt": "step-7/model.pt", "last": "step-7", "lost": "nothing", "twice": "last", "step-7/inner": "model.pt"} {
+		if err := os.Symlink(to, filepath.Join(there, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, row := range []struct {
+		remote, local, want string
+		left                int
+	}{
+		{"last.pt", ".", "last.pt", 0},
+		{there + "/last.pt", "other.pt", "other.pt", 0},
+		{"last", ".", "last/model.pt", 1}, // a link below it stays in the pod
+		{"twice/", "folder", "folder/model.pt", 1},
+	} {
+		left, err := podcopy.Get(t.Context(), inside(there), row.remote, filepath.Join(here, row.local))
+		if err != nil || left != row.left {
+			t.Errorf("%s: %d left, %v", row.remote, left, err)
+		}
+		has(t, filepath.Join(here, row.want), "7")
+	}
+	_, err := podcopy.Get(t.Context(), inside(there), "lost", here)
+	wording.OneSentence(t, "", err, "cannot read lost: ")
+}
+
+// Each name of a file is a file.
+func TestFilesOfSeveralNamesAreAllCopied(t *testing.T) {
+	here, there := t.TempDir(), t.TempDir()
+	file(t, filepath.Join(there, "out", "deep", "a"), "a")
+	if err := os.Link(filepath.Join(there, "out", "deep", "a"), filepath.Join(there, "out", "b")); err != nil {
+		t.Fatal(err)
+	}
+	for _, remote := range []string{"out", "out/../out/."} {
+		left, err := podcopy.Get(t.Context(), inside(there), remote, filepath.Join(here, "copy"))
+		if err != nil || left != 0 {
+			t.Errorf("%d left, %v", left, err)
+		}
+		has(t, filepath.Join(here, "copy", "deep", "a"), "a")
+		has(t, filepath.Join(here, "copy", "b"), "a")
+		if err := os.RemoveAll(filepath.Join(here, "copy")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A container is not trusted with this machine.
 func TestNothingIsWrittenOutsideOfTheDestination(t *testing.T) {
 	for _, name := range []string{"../out", "out/../../out", "/etc/passwd", "outside", "out/x/../../../y"} {
@@ -108,7 +178,10 @@ func TestNothingIsWrittenOutsideOfTheDestination(t *testing.T) {
 		if err := os.Mkdir(here, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		evil := func(_ context.Context, _ []string, _ io.Reader, out io.Writer) error {
+		evil := func(_ context.Context, line []string, _ io.Reader, out io.Writer) error {
+			if line[0] != "tar" {
+				return errors.New("it is no link")
+			}
 			archive := tar.NewWriter(out)
 			for _, entry := range []tar.Header{{Name: "out/link", Typeflag: tar.TypeSymlink, Linkname: "/etc"}, {Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: 1}} {
 				if err := archive.WriteHeader(&entry); err != nil {
@@ -131,6 +204,29 @@ func TestNothingIsWrittenOutsideOfTheDestination(t *testing.T) {
 		if len(found) > 0 {
 			t.Errorf("%s wrote %q", name, found)
 		}
+	}
+}
+
+// Nor does the container choose which file of this machine is copied, or where to.
+func TestAnotherNameOfAFileDoesNotLeadOut(t *testing.T) {
+	for _, row := range []struct{ first, second, want string }{
+		{"/etc/hostname", "out/x", "which nobody has asked for"}, {"out/../../here", "out/x", "which nobody has asked for"},
+		{"out/folder", "out/x", "cannot write to this machine: "}, {"out/a", "out/folder", "cannot write to this machine: "},
+	} {
+		container := func(_ context.Context, line []string, _ io.Reader, out io.Writer) error {
+			if line[0] != "tar" {
+				return errors.New("it is no link")
+			}
+			archive := tar.NewWriter(out)
+			for _, entry := range []tar.Header{{Name: "out/folder", Typeflag: tar.TypeDir, Mode: 0o755}, {Name: "out/a", Typeflag: tar.TypeReg}, {Name: row.second, Typeflag: tar.TypeLink, Linkname: row.first}} {
+				if err := archive.WriteHeader(&entry); err != nil {
+					return err
+				}
+			}
+			return archive.Close()
+		}
+		_, err := podcopy.Get(t.Context(), container, "/out", t.TempDir())
+		wording.Wanted(t, err, row.want)
 	}
 }
 
