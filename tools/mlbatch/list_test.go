@@ -101,6 +101,8 @@ func peopled(t *testing.T) map[string]string {
 	t.Helper()
 	world := crowded()
 	world[whoAmI] = `{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","status":{"userInfo":{"username":"alice"}}}`
+	world["/apis/batch/v1/namespaces/blue/jobs/bare"] = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"bare","namespace":"blue","uid":"uid-bare"}}`
+	world[inBlue+"/workloads"] = strings.Replace(world[inBlue+"/workloads"], `"name":"job-bare",`, `"name":"job-bare","labels":{"mine":"bare"},`, 1)
 	for number, labels := range map[string]string{"7": `"project":"vision","workload.codeflare.dev/user":"alice",`, "8": `"workload.codeflare.dev/user":"bob","project":"vision",`} {
 		old := world[wrappers+"/train"+number]
 		mine := strings.Replace(old, `"labels":{`, `"labels":{`+labels, 1)
@@ -122,6 +124,7 @@ func TestAListThatIsMine(t *testing.T) {
 		"list --me --all":                       {"train7", ""},
 		"list --all -l project=vision":          {"train7 train8", ""},
 		"list --me --all --state=failed":        {"train7", ""},
+		"list --all --state=ended":              {"", "none of 501 pieces of work is as the flags say\n"},
 		"list --me --all --state=queued":        {"", "none of 501 pieces of work is as the flags say\n"},
 		"list -l project=vision --state=QUEUED": {"train8", ""},
 		"list -l project=vision -o json":        {"train7 train8", ""},
@@ -135,7 +138,7 @@ func TestAListThatIsMine(t *testing.T) {
 
 func TestWhatCannotBeListedIsASentence(t *testing.T) {
 	for line, want := range map[string]string{
-		"list --state=Suspended":       "there is no state Suspended: use Queued, Starting, Running, Retrying, Preempted, Stopping, Succeeded, Failed, Cancelled",
+		"list --state=Suspended":       "there is no state Suspended: use Queued, Starting, Running, Retrying, Preempted, Stopping, Succeeded, Failed, Cancelled, Ended",
 		"list -l a=b=c":                "cannot read --selector a=b=c: write NAME=VALUE, such as project=vision: ",
 		"list --watch=1ms":             "--watch takes at least a second, and tables only",
 		"list --watch -o json":         "--watch takes at least a second, and tables only",
@@ -143,6 +146,7 @@ func TestWhatCannotBeListedIsASentence(t *testing.T) {
 		"cancel -l project=":           "no work in namespace blue has the labels project= and is Queued, Starting, Running, Retrying, Preempted: see 'mlbatch list --selector project='",
 		"cancel -l project=vision":     "--selector project=vision also chooses AppWrapper train8, which is the work of bob: name what is yours",
 		"cancel -l bare!=x":            "name what is yours",
+		"cancel -l mine=bare":          "--selector mine=bare chooses 1 bare job only, and nothing says whose: name what is yours",
 		"retry train7 --set=numPods=2": "AppWrapper train7 does not say of which settings it was made, as those of 'mlbatch submit' do: ",
 		"cancel -l =":                  "cannot read --selector =: ",
 	} {
@@ -154,6 +158,30 @@ func TestWhatCannotBeListedIsASentence(t *testing.T) {
 	}
 	out, progress, _, err := ask(t, crowded(), "list --me")
 	wording.OneSentence(t, out+progress, err, "cannot create selfsubjectreviews: not found")
+}
+
+// The owner of a bare job may say whose it is in a label. Others are left out of what a selector chooses.
+func TestASelectorLeavesBareJobsOutThatMayBeOfOthers(t *testing.T) {
+	for labels, want := range map[string]string{
+		`"project":"sound"`: "Delete AppWrapper train7 in namespace blue, ",
+		`"project":"sound","workload.codeflare.dev/user":"alice"`: "Cancel these 2, with all that they have created: Job bare (Admitted), AppWrapper train7 (Suspended)? ",
+	} {
+		world := peopled(t)
+		world[wrappers] = strings.NewReplacer(`"project":"vision","workload.codeflare.dev/user":"alice"`, `"project":"sound","workload.codeflare.dev/user":"alice"`,
+			`"phase":"Failed","phaseTransitionTime":"2020-01-01T00:00:00Z"`, `"phase":"Suspended"`).Replace(world[wrappers])
+		world[wrappers+"/train7"] = strings.Replace(world[wrappers+"/train7"], `"phase":"Failed"`, `"phase":"Suspended"`, 1)
+		world[inBlue+"/workloads"] = strings.Replace(world[inBlue+"/workloads"], `"mine":"bare"`, labels, 1)
+		_, progress, requests, err := answer(t, world, "cancel -l project=sound", "n")
+		note := "note: 1 bare job is left out, as nothing says whose: name what is yours\n"
+		if err == nil || !strings.Contains(progress, want) || strings.HasPrefix(progress, note) == strings.Contains(labels, "alice") {
+			t.Errorf("%s: got %q, %v, %q", labels, progress, err, requests)
+		}
+	}
+	world := peopled(t)
+	world[inBlue+"/workloads"] = strings.Replace(world[inBlue+"/workloads"], `"mine":"bare"`, `"workload.codeflare.dev/user":"alice"`, 1)
+	if out, progress, _, err := ask(t, world, "list --me"); err != nil || !strings.Contains(out, "\nbare  Job   alice ") {
+		t.Errorf("got %q, %q, %v", out, progress, err)
+	}
 }
 
 func TestASelectorChoosesMyWork(t *testing.T) {

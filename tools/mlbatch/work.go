@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
@@ -102,7 +103,7 @@ func (s *several) command(cmd *cobra.Command, do func(*cobra.Command, client.Wit
 			return err
 		}
 		if s.selector != "" {
-			if names, err = s.matching(cmd.Context(), c, namespace); err != nil {
+			if names, err = s.matching(cmd, c, namespace); err != nil {
 				return err
 			}
 		}
@@ -130,31 +131,45 @@ func (s *several) chosen(cmd *cobra.Command, names []string) error {
 }
 
 // matching are the names of the work that the selector chooses. It is an error if it chooses work of others, or work of
-// which nobody knows whose it is: that has to be named.
-func (s *several) matching(ctx context.Context, c client.Client, namespace string) (names []string, err error) {
+// which nobody knows whose it is: that has to be named. Bare jobs seldom say it, and are left out with a note.
+func (s *several) matching(cmd *cobra.Command, c client.Client, namespace string) (names []string, err error) {
 	f := work.Filter{Stages: s.stages}
 	if f.Labels, err = selecting(s.selector); err != nil {
 		return nil, err
 	}
-	user, err := clusterstate.User(ctx, c)
+	user, err := clusterstate.User(cmd.Context(), c)
 	if err != nil {
 		return nil, err
 	}
-	all, err := work.List(ctx, c, namespace, time.Now())
+	all, err := work.List(cmd.Context(), c, namespace, time.Now())
 	if err != nil {
 		return nil, err
 	}
 	matching, _ := all.Only(f, time.Time{})
+	matching, left := matching.Ascribed()
 	if theirs := matching.NotOf(user); theirs != nil {
 		return nil, fmt.Errorf("--selector %s also chooses %s %s, which %s: name what is yours", s.selector, theirs.Kind, theirs.Name, whose(theirs.User))
 	}
 	for _, i := range matching.Items {
 		names = append(names, strings.ToLower(i.Kind)+"/"+i.Name)
 	}
-	if len(names) == 0 {
+	switch {
+	case len(names) > 0 && left > 0:
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s left out, as nothing says whose: name what is yours\n", bareJobs(left, " is", " are"))
+	case left > 0:
+		return nil, fmt.Errorf("--selector %s chooses %s only, and nothing says whose: name what is yours", s.selector, bareJobs(left, "", ""))
+	case len(names) == 0:
 		return nil, fmt.Errorf("no work in namespace %s has the labels %s and is %s: see 'mlbatch list --selector %s'", namespace, s.selector, strings.Join(s.stages, ", "), s.selector)
 	}
 	return names, nil
+}
+
+// bareJobs counts them, with a verb for one and one for several.
+func bareJobs(count int, one, several string) string {
+	if count == 1 {
+		return "1 bare job" + one
+	}
+	return fmt.Sprintf("%d bare jobs%s", count, several)
 }
 
 func whose(user string) string {
@@ -166,10 +181,8 @@ func whose(user string) string {
 
 // findAll reads what names are about, once each.
 func findAll(ctx context.Context, c client.Client, namespace string, names []string) (all []explain.Objects, err error) {
-	for i, name := range names {
-		if slices.Contains(names[:i], name) {
-			continue
-		}
+	seen := map[types.UID]bool{}
+	for _, name := range names {
 		target, err := why.Parse(namespace, name)
 		if err != nil {
 			return nil, err
@@ -178,9 +191,23 @@ func findAll(ctx context.Context, c client.Client, namespace string, names []str
 		if err != nil {
 			return nil, suggesting(err, target)
 		}
-		all = append(all, found)
+		if uid := identity(found); !seen[uid] {
+			all = append(all, found)
+			seen[uid] = uid != "" // an object without one is no other's
+		}
 	}
 	return all, nil
+}
+
+// identity tells whether two names are about the same object.
+func identity(o explain.Objects) types.UID {
+	switch {
+	case o.Run != nil:
+		return o.Run.UID
+	case o.AppWrapper != nil:
+		return o.AppWrapper.UID
+	}
+	return o.Job.GetUID()
 }
 
 // each does something with each piece of work, also after an error. Its error is one line.

@@ -55,7 +55,7 @@ func TestCancelAsksFirst(t *testing.T) {
 
 // All names are looked up before anything is deleted, and what goes wrong with one leaves the others.
 func TestCancelTakesSeveralNames(t *testing.T) {
-	out, progress, requests, err := answer(t, deletable(), "cancel train7 bare train7", "y\n")
+	out, progress, requests, err := answer(t, deletable(), "cancel train7 bare aw/train7 train7", "y\n")
 	if progress != "Cancel these 2, with all that they have created: AppWrapper train7 (Suspended), Job bare (Admitted)? [y/N] " || out != "AppWrapper train7 was deleted in namespace blue\n" {
 		t.Errorf("got %q, %q, %v", out, progress, err)
 	}

@@ -11,6 +11,8 @@ import (
 	matching "k8s.io/apimachinery/pkg/labels"
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
 // Filter says which work is wanted. The zero Filter wants all.
@@ -57,6 +59,19 @@ func (f Filter) wants(i Item) bool {
 		(f.Labels == nil || f.Labels.Matches(matching.Set(i.labels)))
 }
 
+// Ascribed is the work without bare jobs of which nothing says whose they are, and how many these are.
+func (o Overview) Ascribed() (ascribed Overview, left int) {
+	ascribed = Overview{Items: []Item{}, Unknown: o.Unknown}
+	for _, i := range o.Items {
+		if i.User == "" && i.Kind != v1beta2.AppWrapperKind && i.Kind != v1alpha1.RunKind {
+			left++
+			continue
+		}
+		ascribed.Items = append(ascribed.Items, i)
+	}
+	return ascribed, left
+}
+
 // NotOf is work that is not known to be a user's, or nil.
 func (o Overview) NotOf(user string) *Item {
 	for _, i := range o.Items {
@@ -69,5 +84,5 @@ func (o Overview) NotOf(user string) *Item {
 
 // over reports whether work has ended.
 func (i Item) over() bool {
-	return slices.Contains([]string{Succeeded, Failed, Cancelled, endedOtherwise}, i.Stage)
+	return slices.Contains([]string{Succeeded, Failed, Cancelled, Ended}, i.Stage)
 }

@@ -29,6 +29,7 @@ type Overview struct {
 
 // Item is an AppWrapper, a Run or a bare job.
 type Item struct {
+	// Kind is AppWrapper, Run or the kind of a bare job. A list has a Run instead of the AppWrappers that it has made.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -48,7 +49,8 @@ type Item struct {
 	// Stage is the state in words that are the same for all kinds: Queued, Starting, Running, Retrying, Preempted,
 	// Stopping, Succeeded, Failed; a Run may be Cancelled, and a bare job Ended.
 	Stage string `json:"stage,omitempty"`
-	// User has created it, as its label says: in the characters of a label, of which there are 63 at most.
+	// User has created it, as its label says: in the characters of a label, of which there are 63 at most. A bare job has
+	// this label only if somebody has set it.
 	User string `json:"user,omitempty"`
 	// GPUs is how many of the device that it requests most of; absent if that is not known.
 	GPUs    *int64       `json:"gpus,omitempty"`
@@ -172,6 +174,7 @@ func bare(o explain.Objects) Item {
 		}
 		i.Stage = stageOfBare(o, i.State)
 	}
+	i.User = i.labels[v1beta2.UserLabel]
 	return i
 }
 
@@ -193,13 +196,13 @@ func (i Item) withReason(o explain.Objects) Item {
 	return i
 }
 
-// States of a bare job, as Kueue knows it. One whose Workload has ended without success or failure has endedOtherwise.
-const waiting, reserved, admitted, endedOtherwise = "Waiting", "Reserved", "Admitted", "Ended"
+// States of a bare job that has not ended, as Kueue knows it.
+const waiting, reserved, admitted = "Waiting", "Reserved", "Admitted"
 
 // admission is the state of a bare job, as Kueue knows it.
 func admission(w *kueue.Workload) (string, metav1.Time) {
 	for _, row := range []struct{ condition, state string }{
-		{kueue.WorkloadFinished, endedOtherwise}, {kueue.WorkloadAdmitted, admitted}, {kueue.WorkloadQuotaReserved, reserved},
+		{kueue.WorkloadFinished, Ended}, {kueue.WorkloadAdmitted, admitted}, {kueue.WorkloadQuotaReserved, reserved},
 	} {
 		for _, c := range w.Status.Conditions {
 			if c.Type != row.condition || c.Status != metav1.ConditionTrue {

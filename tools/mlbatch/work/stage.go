@@ -31,11 +31,13 @@ const (
 	Failed = "Failed"
 	// Cancelled: its author has ended a Run.
 	Cancelled = "Cancelled"
+	// Ended: it is a bare job that has ended, and its Workload says neither well nor badly.
+	Ended = "Ended"
 )
 
 // Stages are all of them, in the order of a life.
 func Stages() []string {
-	return []string{Queued, Starting, Running, Retrying, Preempted, Stopping, Succeeded, Failed, Cancelled}
+	return []string{Queued, Starting, Running, Retrying, Preempted, Stopping, Succeeded, Failed, Cancelled, Ended}
 }
 
 // stageOf is the stage of an AppWrapper.
@@ -80,7 +82,7 @@ func stageOfRun(run *v1alpha1.Run, aw *v1beta2.AppWrapper) string {
 // among these objects. It is in a queue.
 func stageOfBare(o explain.Objects, state string) string {
 	switch {
-	case state == Succeeded, state == Failed, state == endedOtherwise:
+	case state == Succeeded, state == Failed, state == Ended:
 		return state
 	case o.Job.GetDeletionTimestamp() != nil:
 		return Stopping

@@ -81,7 +81,7 @@ func (f *follower) look(ctx context.Context) (ended bool, err error) {
 	}
 	f.objects.Workload = w
 	i = bare(f.objects)
-	if i.State == endedOtherwise {
+	if i.State == Ended {
 		return f.another(ctx)
 	}
 	f.say(i.State)
