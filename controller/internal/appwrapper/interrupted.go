@@ -18,7 +18,7 @@ func interruptedAt(pod *corev1.Pod) time.Time {
 	succeeded := pod.Status.Phase == corev1.PodSucceeded
 	for _, c := range pod.Status.Conditions {
 		disrupts := c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
-		if disrupts && !(succeeded && !c.LastTransitionTime.Time.Before(endOf(pod))) {
+		if disrupts && (!succeeded || c.LastTransitionTime.Time.Before(endOf(pod))) {
 			return pod.CreationTimestamp.Time
 		}
 	}

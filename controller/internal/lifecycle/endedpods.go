@@ -25,20 +25,11 @@ func (v *view) addEnded(set *podSet) {
 		set.succeeded = 0
 		return
 	}
-	status, ended := v.status.ComponentStatus[set.component], v.Components[set.component].Ended
-	exist := set.succeeded
-	// A pod that is made in place of one that is remembered runs again.
-	if set.index < len(status.SucceededPods) {
-		set.succeeded += min(int(status.SucceededPods[set.index]), max(0, set.expected-set.present()))
-	}
-	if len(status.PodSets) == 1 {
-		set.succeeded, set.givenUp = max(set.succeeded, ended.Succeeded), ended.GivenUp
-	}
-	ofJobs := ended.Jobs[set.ends.Job] * set.ends.Pods
-	switch {
+	v.addReported(set)
+	switch ofJobs := v.Components[set.component].Ended.Jobs[set.ends.Job] * set.ends.Pods; {
 	case set.ends.Completions > 0:
 		v.addWave(set)
-	case set.ends.WorkQueue && max(exist, set.succeeded, ofJobs) > 0:
+	case set.ends.WorkQueue && max(set.succeeded, ofJobs) > 0:
 		set.expected = min(set.expected, set.present())
 	case set.ends.Early && set.expected > set.ends.Pods:
 		set.givenUp += ofJobs // pods of other Jobs may have succeeded, and nobody knows of which Job a pod is
@@ -47,6 +38,18 @@ func (v *view) addEnded(set *podSet) {
 	}
 	if set.ends.Tolerant { // what was tried again is there
 		set.givenUp += min(set.failed, max(0, set.expected-set.present()))
+	}
+}
+
+// addReported adds what the status remembers, and what a component with one pod set reports. A pod that is made in
+// place of one that is remembered runs again.
+func (v *view) addReported(set *podSet) {
+	status, ended := v.status.ComponentStatus[set.component], v.Components[set.component].Ended
+	if set.index < len(status.SucceededPods) {
+		set.succeeded += min(int(status.SucceededPods[set.index]), max(0, set.expected-set.present()))
+	}
+	if len(status.PodSets) == 1 {
+		set.succeeded, set.givenUp = max(set.succeeded, ended.Succeeded), ended.GivenUp
 	}
 }
 
