@@ -243,6 +243,11 @@ type AppWrapperComponentStatus struct {
 	// +listType=atomic
 	SucceededPods []int32 `json:"succeededPods,omitempty"`
 
+	// SucceededPodsUntil is the resourceVersion with which the last pod went that SucceededPods counts. A process that
+	// takes over has heard of some of them, too, and counts only what went later.
+	// +optional
+	SucceededPodsUntil string `json:"succeededPodsUntil,omitempty"`
+
 	// Conditions: ResourcesDeployed and, as an addition of this controller, Succeeded.
 	// +optional
 	// +patchMergeKey=type

@@ -190,6 +190,7 @@ func TestTheDefinitionHasTheFieldsOfAppWrapper12(t *testing.T) {
 		status.componentStatus[].podSets[]:object!path
 		status.componentStatus[].succeededPods:array
 		status.componentStatus[].succeededPods[]:integer
+		status.componentStatus[].succeededPodsUntil:string
 		status.componentStatus[].podSets[].annotations:object
 		status.componentStatus[].podSets[].annotations{}:string
 		status.componentStatus[].podSets[].path:string

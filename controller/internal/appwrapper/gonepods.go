@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/lru"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -29,9 +30,9 @@ type gonePods struct {
 type goneOfAttempt struct {
 	// seen are the pods that were counted, because more than one handler of the watch may tell of them.
 	seen map[uint64]struct{}
-	// succeeded are those that went since this process looks, and before are those that the status had at its
-	// first look.
-	succeeded map[[2]int]int
+	// succeeded are the resourceVersions with which those of each pod set went that this process heard of, and
+	// before is what the status had when it first looked.
+	succeeded map[[2]int][]string
 	before    []v1beta2.AppWrapperComponentStatus
 	lastGone  time.Time
 	// interrupted is when the first was.
@@ -71,7 +72,8 @@ func (g *gonePods) note(pod *corev1.Pod) {
 	}
 	component, err := strconv.Atoi(pod.Labels[v1beta2.AppWrapperComponentLabel])
 	if podSet := podSetOf(pod); err == nil && podSet != lifecycle.UnknownPodSet {
-		gone.succeeded[[2]int{component, podSet}]++
+		at := [2]int{component, podSet}
+		gone.succeeded[at] = append(gone.succeeded[at], pod.ResourceVersion)
 	}
 }
 
@@ -85,7 +87,7 @@ func (g *gonePods) of(attempt string) *goneOfAttempt {
 	if known, ok := g.attempts.Get(attempt); ok {
 		return known.(*goneOfAttempt)
 	}
-	gone := &goneOfAttempt{seen: map[uint64]struct{}{}, succeeded: map[[2]int]int{}}
+	gone := &goneOfAttempt{seen: map[uint64]struct{}{}, succeeded: map[[2]int][]string{}}
 	g.attempts.Add(attempt, gone)
 	return gone
 }
@@ -109,26 +111,53 @@ func (g *gonePods) observe(o *observation) {
 	}
 	o.snapshot.LastGone, o.snapshot.Interrupted = gone.lastGone, gone.interrupted
 	for i := range o.snapshot.Components {
-		o.snapshot.Components[i].Gone = gone.ofComponent(i)
+		o.snapshot.Components[i].Gone, o.snapshot.Components[i].GoneUntil = gone.ofComponent(i)
 	}
 }
 
-// ofComponent is nil if none of component i has succeeded and is gone.
-func (g *goneOfAttempt) ofComponent(i int) []int {
+// ofComponent is nil if none of component i has succeeded and is gone that is not in the status.
+func (g *goneOfAttempt) ofComponent(i int) (counts []int, until string) {
 	if i >= len(g.before) {
-		return nil
+		return nil, ""
 	}
-	before := g.before[i]
-	counts, some := make([]int, len(before.PodSets)), false
-	for j := range counts {
-		counts[j] = g.succeeded[[2]int{i, j}]
-		some = some || counts[j] > 0
-		if j < len(before.SucceededPods) {
-			counts[j] += int(before.SucceededPods[j])
+	before, some := g.before[i], false
+	saved := make([]int, len(before.PodSets))
+	for j := range min(len(saved), len(before.SucceededPods)) {
+		saved[j] = int(before.SucceededPods[j])
+	}
+	until = before.SucceededPodsUntil
+	for j := range saved {
+		heard, last := since(before.SucceededPodsUntil, g.succeeded[[2]int{i, j}])
+		count := saved[j] + heard
+		if before.SucceededPodsUntil == "" { // an older release does not say which of them it has counted
+			count = max(saved[j], heard)
 		}
+		counts, some, until = append(counts, count), some || count > saved[j], latest(until, last)
 	}
 	if !some {
-		return nil
+		return nil, ""
 	}
-	return counts
+	return counts, until
+}
+
+// since counts the pods that went later than what was saved. While this process was a standby, it heard of others that
+// the process counted that saved it.
+func since(saved string, versions []string) (count int, last string) {
+	for _, version := range versions {
+		if latest(saved, version) != saved || saved == "" {
+			count, last = count+1, latest(last, version)
+		}
+	}
+	return count, last
+}
+
+// latest of two resourceVersions of pods, which the API server counts up. One that is no number is earlier.
+func latest(a, b string) string {
+	if order, err := resourceversion.CompareResourceVersion(a, b); err == nil && order >= 0 {
+		return a
+	}
+	if _, err := resourceversion.CompareResourceVersion(b, b); err != nil {
+		return a
+	}
+	return b
 }

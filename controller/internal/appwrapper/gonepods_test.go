@@ -27,6 +27,13 @@ func attempted(remembered ...int32) *observation {
 	return o
 }
 
+// attemptedUntil also has the resourceVersion up to which its status counts.
+func attemptedUntil(until string, remembered ...int32) *observation {
+	o := attempted(remembered...)
+	o.snapshot.Status.ComponentStatus[0].SucceededPodsUntil = until
+	return o
+}
+
 func podOfAttempt(uid types.UID, podSet, attempt string, phase corev1.PodPhase) *corev1.Pod {
 	p := pod(string(uid), phase)
 	p.UID, p.Labels[v1beta2.AppWrapperPodSetLabel], p.Labels[v1beta2.AttemptLabel] = uid, podSet, attempt
@@ -51,15 +58,14 @@ func TestWhatTheWatchToldOfGonePods(t *testing.T) {
 		want       []int
 		last       time.Time
 	}{
-		"one that has succeeded":             {[]*corev1.Pod{done}, nil, []int{0, 1}, time.Time{}},
-		"two handlers tell of one":           {[]*corev1.Pod{done, done}, nil, []int{0, 1}, time.Time{}},
-		"it is added to what was remembered": {[]*corev1.Pod{done}, []int32{2, 3}, []int{2, 4}, time.Time{}},
-		"one of another attempt":             {[]*corev1.Pod{podOfAttempt("1", "1", "uid-of-a.999", corev1.PodSucceeded)}, nil, nil, time.Time{}},
-		"one of an older release":            {[]*corev1.Pod{podOfAttempt("1", "1", "", corev1.PodSucceeded)}, nil, nil, time.Time{}},
-		"one of an unknown pod set":          {[]*corev1.Pod{podOfAttempt("1", "", attempt, corev1.PodSucceeded)}, nil, nil, time.Time{}},
-		"one that has failed":                {[]*corev1.Pod{podOfAttempt("1", "1", attempt, corev1.PodFailed)}, nil, nil, time.Time{}},
-		"one that succeeded when deleted":    {[]*corev1.Pod{deletedFirst(done)}, nil, nil, now},
-		"one that ran":                       {[]*corev1.Pod{podOfAttempt("1", "1", attempt, corev1.PodRunning)}, nil, nil, now},
+		"one that has succeeded":          {[]*corev1.Pod{done}, nil, []int{0, 1}, time.Time{}},
+		"two handlers tell of one":        {[]*corev1.Pod{done, done}, nil, []int{0, 1}, time.Time{}},
+		"one of another attempt":          {[]*corev1.Pod{podOfAttempt("1", "1", "uid-of-a.999", corev1.PodSucceeded)}, nil, nil, time.Time{}},
+		"one of an older release":         {[]*corev1.Pod{podOfAttempt("1", "1", "", corev1.PodSucceeded)}, nil, nil, time.Time{}},
+		"one of an unknown pod set":       {[]*corev1.Pod{podOfAttempt("1", "", attempt, corev1.PodSucceeded)}, nil, nil, time.Time{}},
+		"one that has failed":             {[]*corev1.Pod{podOfAttempt("1", "1", attempt, corev1.PodFailed)}, nil, nil, time.Time{}},
+		"one that succeeded when deleted": {[]*corev1.Pod{deletedFirst(done)}, nil, nil, now},
+		"one that ran":                    {[]*corev1.Pod{podOfAttempt("1", "1", attempt, corev1.PodRunning)}, nil, nil, now},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			h := newHeard(func() time.Time { return now })
@@ -74,6 +80,48 @@ func TestWhatTheWatchToldOfGonePods(t *testing.T) {
 				h.gone.observe(o)
 				if diff := cmp.Diff(tc.want, o.snapshot.Components[0].Gone); diff != "" || !o.snapshot.LastGone.Equal(tc.last) {
 					t.Errorf("in look %d, last at %s (-want +got):\n%s", look, o.snapshot.LastGone, diff)
+				}
+			}
+		})
+	}
+}
+
+// A standby hears of the same pods as the process that leads, and counts when it takes over. What the status counts
+// says up to which deletion it does.
+func TestAStandbyCountsNoPodTwice(t *testing.T) {
+	attempt := attemptLabel(attempted().aw)
+	gone := func(uid types.UID, version string) *corev1.Pod {
+		p := podOfAttempt(uid, "1", attempt, corev1.PodSucceeded)
+		p.ResourceVersion = version
+		return p
+	}
+	for sentence, tc := range map[string]struct {
+		heard []*corev1.Pod
+		saved *observation
+		want  []int
+		until string
+	}{
+		"both heard of the same pod":                     {[]*corev1.Pod{gone("1", "7")}, attemptedUntil("7", 0, 1), nil, ""},
+		"nothing was saved":                              {[]*corev1.Pod{gone("1", "7")}, attemptedUntil(""), []int{0, 1}, "7"},
+		"one went after the save":                        {[]*corev1.Pod{gone("1", "7"), gone("2", "10")}, attemptedUntil("7", 0, 1), []int{0, 2}, "10"},
+		"one went before it was a standby":               {[]*corev1.Pod{gone("2", "10")}, attemptedUntil("7", 0, 1), []int{0, 2}, "10"},
+		"one went before it was a standby, one was both": {[]*corev1.Pod{gone("2", "8"), gone("3", "12")}, attemptedUntil("8", 2, 2), []int{2, 3}, "12"},
+		"what an older release saved":                    {[]*corev1.Pod{gone("1", "7"), gone("2", "8")}, attemptedUntil("", 0, 1), []int{0, 2}, "8"},
+		"an older release saw more":                      {[]*corev1.Pod{gone("1", "7")}, attemptedUntil("", 0, 3), nil, ""},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			standby := newHeard(time.Now)
+			for _, p := range tc.heard {
+				standby.handler().OnDelete(p)
+			}
+			for look := range 2 { // what was saved is not added again
+				standby.gone.observe(tc.saved)
+				c := tc.saved.snapshot.Components[0]
+				if diff := cmp.Diff(tc.want, c.Gone); diff != "" || c.GoneUntil != tc.until {
+					t.Fatalf("in look %d until %q (-want +got):\n%s", look, c.GoneUntil, diff)
+				}
+				if tc.want != nil {
+					tc.saved = attemptedUntil(tc.until, int32(tc.want[0]), int32(tc.want[1]))
 				}
 			}
 		})

@@ -17,7 +17,9 @@ func (v *view) rememberGone() {
 			for len(status.SucceededPods) < len(status.PodSets) {
 				status.SucceededPods = append(status.SucceededPods, 0)
 			}
-			status.SucceededPods[j] = max(status.SucceededPods[j], int32(c.Gone[j]))
+			if more := int32(c.Gone[j]); more > status.SucceededPods[j] {
+				status.SucceededPods[j], status.SucceededPodsUntil = more, c.GoneUntil
+			}
 		}
 	}
 }

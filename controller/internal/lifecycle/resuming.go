@@ -24,7 +24,7 @@ func (v *view) deploy(message string) Decision {
 	for i := range v.Components {
 		v.recordIntent(i)
 		v.forget(i, v1beta2.ComponentSucceeded)
-		v.status.ComponentStatus[i].SucceededPods = nil
+		v.status.ComponentStatus[i].SucceededPods, v.status.ComponentStatus[i].SucceededPodsUntil = nil, ""
 	}
 	v.clear(v1beta2.ComputesWithoutProgress, reason, "")
 	v.boundAvoidance()

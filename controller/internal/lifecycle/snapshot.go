@@ -125,6 +125,8 @@ type Component struct {
 	Ended kinds.Ended
 	// Gone is how many pods of each pod set have succeeded in this attempt and are gone, as far as the observer knows.
 	Gone []int
+	// GoneUntil is the resourceVersion with which the last of them went.
+	GoneUntil string
 	// Final is why the resource would fail again, in the words of its operator; empty if that is not certain.
 	Final string
 	// Verdict is what the resource reports about its progress, or has reported last if it is

@@ -274,10 +274,12 @@ func TestWhatIsGoneIsWrittenOnce(t *testing.T) {
 		given []change
 		want  []int32
 	}{
-		"it is remembered": {[]change{ready, of(0, 0, runs), func(s *lifecycle.Snapshot) { s.Components[0].Gone = []int{1} }}, []int32{1}},
+		"it is remembered": {[]change{ready, of(0, 0, runs), func(s *lifecycle.Snapshot) {
+			s.Components[0].Gone, s.Components[0].GoneUntil = []int{1}, "7"
+		}}, []int32{1}},
 		"less than is known changes nothing": {[]change{ready, func(s *lifecycle.Snapshot) {
-			s.Components[0].Gone = []int{1}
-			s.Status.ComponentStatus[0].SucceededPods = []int32{2}
+			s.Components[0].Gone, s.Components[0].GoneUntil = []int{1}, "3"
+			s.Status.ComponentStatus[0].SucceededPods, s.Status.ComponentStatus[0].SucceededPodsUntil = []int32{2}, "7"
 		}}, []int32{2}},
 		"what the Job says needs no write":      {[]change{ready, of(0, 0, runs), func(s *lifecycle.Snapshot) { s.Components[0].Gone = []int{1}; s.Components[0].Ended.Succeeded = 1 }}, nil},
 		"nor does a component that is finished": {[]change{ready, finished, of(0, 0, runs), func(s *lifecycle.Snapshot) { s.Components[0].Gone = []int{1} }}, nil},
@@ -287,9 +289,10 @@ func TestWhatIsGoneIsWrittenOnce(t *testing.T) {
 			for _, c := range tc.given {
 				c(&s)
 			}
-			got := lifecycle.Decide(s, deployedAt.Add(time.Hour)).Status.ComponentStatus[0].SucceededPods
-			if len(got) != len(tc.want) || len(got) == 1 && got[0] != tc.want[0] {
-				t.Errorf("got %v, want %v", got, tc.want)
+			status := lifecycle.Decide(s, deployedAt.Add(time.Hour)).Status.ComponentStatus[0]
+			got, until := status.SucceededPods, status.SucceededPodsUntil
+			if len(got) != len(tc.want) || len(got) == 1 && got[0] != tc.want[0] || (until == "7") != (tc.want != nil) {
+				t.Errorf("got %v until %q, want %v", got, until, tc.want)
 			}
 		})
 	}
@@ -297,8 +300,9 @@ func TestWhatIsGoneIsWrittenOnce(t *testing.T) {
 
 func TestTheNextAttemptBeginsWithoutPods(t *testing.T) {
 	s := oneJob(v1beta2.AppWrapperSuspended)
-	s.Status.ComponentStatus[0].SucceededPods = []int32{1}
-	if d := lifecycle.Decide(s, deployedAt); d.Status.Phase != v1beta2.AppWrapperResuming || d.Status.ComponentStatus[0].SucceededPods != nil {
+	s.Status.ComponentStatus[0].SucceededPods, s.Status.ComponentStatus[0].SucceededPodsUntil = []int32{1}, "7"
+	if d := lifecycle.Decide(s, deployedAt); d.Status.Phase != v1beta2.AppWrapperResuming || d.Status.ComponentStatus[0].SucceededPods != nil ||
+		d.Status.ComponentStatus[0].SucceededPodsUntil != "" {
 		t.Errorf("%s with %v", d.Status.Phase, d.Status.ComponentStatus[0].SucceededPods)
 	}
 }
