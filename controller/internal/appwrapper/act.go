@@ -33,11 +33,9 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d lifecycle.Decisi
 		o.snapshot.HasFinalizer = true
 		return 0, err == nil, err
 	case lifecycle.RemoveFinalizer:
-		err := r.removeFinalizer(ctx, o.aw)
-		if err == nil {
-			r.closeBooks(o)
-		}
-		return 0, false, err
+		return 0, false, r.end(ctx, o)
+	case lifecycle.TryCreate:
+		return r.takeTurn(ctx, o, d.Targets)
 	}
 	if unchanged, err := r.confirmItself(ctx, o, d.Effect); err != nil || !unchanged {
 		return 0, false, err
@@ -45,8 +43,8 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d lifecycle.Decisi
 	switch d.Effect {
 	case lifecycle.GiveBack, lifecycle.Reassign:
 		return 0, false, r.askKueue(ctx, o.aw.UID, d)
-	case lifecycle.Create, lifecycle.TryCreate:
-		return r.createOrTry(ctx, o, d)
+	case lifecycle.Create:
+		return r.create(ctx, o, d.Targets)
 	case lifecycle.Delete:
 		more, err := r.remove(ctx, o, d.Targets)
 		return 0, more, err
@@ -54,11 +52,13 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d lifecycle.Decisi
 	return 0, false, r.forceDelete(ctx, o, d.Targets)
 }
 
-func (r *Reconciler) createOrTry(ctx context.Context, o *observation, d lifecycle.Decision) (again time.Duration, more bool, err error) {
-	if d.Effect == lifecycle.TryCreate {
-		return r.tryCreate(ctx, o, d.Targets)
+// end lets the AppWrapper go. Its books are closed.
+func (r *Reconciler) end(ctx context.Context, o *observation) error {
+	if err := r.removeFinalizer(ctx, o.aw); err != nil {
+		return err
 	}
-	return r.create(ctx, o, d.Targets)
+	r.closeBooks(o)
+	return nil
 }
 
 // askKueue asks for what only Kueue can do.

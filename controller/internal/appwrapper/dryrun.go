@@ -23,6 +23,8 @@ type dryRuns struct {
 	answers *lru.Cache
 	// asking has an item for each AppWrapper whose components are tried now.
 	asking chan struct{}
+	// full has since when an AppWrapper finds that too many are asking.
+	full *lru.Cache
 }
 
 const (
@@ -33,12 +35,13 @@ const (
 	// answerWithin is how long the API server may take for all components of an AppWrapper. What takes longer is no
 	// answer.
 	answerWithin = 10 * time.Second
-	// untilFree is when to ask if too many are asking.
-	untilFree = 2 * time.Second
+	// untilFree is when to look again if too many are asking. It doubles, up to longestUntilFree.
+	untilFree        = 2 * time.Second
+	longestUntilFree = time.Minute
 )
 
 func newDryRuns() *dryRuns {
-	return &dryRuns{answers: lru.New(answersKept), asking: make(chan struct{}, askedAtATime)}
+	return &dryRuns{answers: lru.New(answersKept), asking: make(chan struct{}, askedAtATime), full: lru.New(answersKept)}
 }
 
 // of is what is known of an AppWrapper; nil if nobody asks.
@@ -51,14 +54,40 @@ func (d *dryRuns) of(aw types.UID) *lifecycle.DryRun {
 	return &answer
 }
 
+// turn is taken before anything is read for an AppWrapper. Otherwise, it returns when to look again: the longer it has
+// been waiting, the later, however often something wakes it meanwhile.
+func (d *dryRuns) turn(aw types.UID, now time.Time) (taken bool, again time.Duration) {
+	select {
+	case d.asking <- struct{}{}:
+		d.full.Remove(aw)
+		return true, 0
+	default:
+	}
+	since, waits := d.full.Get(aw)
+	if !waits {
+		d.full.Add(aw, now)
+		return false, untilFree
+	}
+	return false, min(max(now.Sub(since.(time.Time)), untilFree), longestUntilFree)
+}
+
+func (d *dryRuns) done() { <-d.asking }
+
+// takeTurn tries to create the targets if few others are tried now.
+func (r *Reconciler) takeTurn(ctx context.Context, o *observation, targets []int) (again time.Duration, more bool, err error) {
+	taken, again := r.dryRuns.turn(o.aw.UID, r.now())
+	if !taken {
+		return again, false, nil
+	}
+	defer r.dryRuns.done()
+	if unchanged, err := r.confirmItself(ctx, o, lifecycle.TryCreate); err != nil || !unchanged {
+		return 0, false, err
+	}
+	return r.tryCreate(ctx, o, targets)
+}
+
 // tryCreate creates the targets with dry run, in order, up to the first refusal that quota would not help.
 func (r *Reconciler) tryCreate(ctx context.Context, o *observation, targets []int) (again time.Duration, more bool, err error) {
-	select {
-	case r.dryRuns.asking <- struct{}{}:
-		defer func() { <-r.dryRuns.asking }()
-	default:
-		return untilFree, false, nil
-	}
 	within, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	answer := o.snapshot.DryRun.Answered(0, nil, r.now())

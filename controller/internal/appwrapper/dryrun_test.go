@@ -171,8 +171,16 @@ func TestFewAreTriedAtATime(t *testing.T) {
 	if wait := w.reconcile().RequeueAfter; wait != untilFree {
 		t.Errorf("it looks again in %s", wait)
 	}
+	w.liveReads = nil
+	looks := 0
+	for until := w.now.Add(10 * time.Minute); w.now.Before(until); looks++ {
+		w.now = w.now.Add(w.reconcile().RequeueAfter)
+	}
+	if looks > 15 || len(w.liveReads) > 0 {
+		t.Errorf("within ten minutes it looks %d times, with the requests %q", looks, w.liveReads)
+	}
 	<-w.reconciler.dryRuns.asking
-	if tries := w.tried(untilFree); tries != 1 {
+	if tries := w.tried(longestUntilFree); tries != 1 {
 		t.Errorf("%d are tried when there is room", tries)
 	}
 	if len(w.reconciler.dryRuns.asking) != askedAtATime-1 {
