@@ -53,7 +53,7 @@ var Catalogue = []Entry{
 	{"NodeCordoned", Note, "a node with quota is cordoned", "uncordon it when it is repaired", []Kind{Nodes, ClusterQueues, Cohorts, Flavors}, Objects.nodeCordoned},
 	{"DevicesMissing", Warning, "fewer devices of a node can be used than it has", "look at its device plugin, and repair the devices", []Kind{Nodes}, Objects.devicesMissing},
 	{"DevicesStranded", Note, "devices are free on partly used nodes, and together they would be a whole node", "large work waits for a whole node: let small work be packed, or wait until it ends", []Kind{Nodes, Pods, Deployments, ConfigMaps}, Objects.devicesStranded},
-	{"PodsCreatedSlowly", Note, "the pods of the largest AppWrapper take more than 10 seconds to be created, because kube-controller-manager sends few requests a second", "raise its flags --kube-api-qps and --kube-api-burst, as to 100 and 200", []Kind{Pods, AppWrappers}, Objects.podsCreatedSlowly},
+	{"PodsCreatedSlowly", Note, "the pods of the largest AppWrapper, or of all that start now, take more than 10 seconds to be created, because kube-controller-manager sends few requests a second", "raise its flags --kube-api-qps and --kube-api-burst, as to 100 and 200", []Kind{Pods, AppWrappers}, Objects.podsCreatedSlowly},
 	{"AppWrapperDeleting", Warning, "an AppWrapper was deleted more than 15 minutes ago, and finalizers keep it", "see 'mlbatch why': is the owner of the finalizers running?", []Kind{AppWrappers}, Objects.appWrapperDeleting},
 	{"SuspendedWithQuota", Warning, "an AppWrapper is suspended, but Kueue has admitted it for more than 5 minutes: its quota is unused", "see 'mlbatch why': do Kueue and the AppWrapper controller run?", []Kind{AppWrappers, Workloads}, Objects.suspendedWithQuota},
 }

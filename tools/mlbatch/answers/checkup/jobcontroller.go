@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
@@ -26,25 +27,39 @@ const (
 
 var kindsOfKube = []string{"Deployment", "Job", "JobSet", "LeaderWorkerSet", "ReplicaSet", "StatefulSet"}
 
-// podsCreatedSlowly names the largest work. Whoever cannot see the command line, as where a cloud runs the control
-// plane, learns nothing.
+// podsCreatedSlowly names the largest work, or how much of it starts now. Whoever cannot see the command line, as where
+// a cloud runs the control plane, learns nothing.
 func (o Objects) podsCreatedSlowly() (found []sight) {
 	rate, known := o.requestsOfControllerManager()
 	if !known || rate <= 0 {
 		return nil
 	}
-	most, name := 0, ""
+	most, name, starting, starters := 0, "", 0, 0
 	for i := range o.AppWrappers {
-		if pods := podsOfKube(&o.AppWrappers[i]); pods > most {
+		pods := podsOfKube(&o.AppWrappers[i])
+		if pods > most {
 			most, name = pods, o.AppWrappers[i].Namespace+"/"+o.AppWrappers[i].Name
 		}
+		if pods > 0 && starts(&o.AppWrappers[i]) {
+			starting, starters = starting+pods, starters+1
+		}
+	}
+	what := "AppWrapper"
+	if starting > most {
+		what, most, name = "AppWrappers that start", starting, fmt.Sprint(starters)
 	}
 	takes := time.Duration(float64(most) / rate * float64(time.Second))
 	if takes <= longUntilAllThere {
 		return nil
 	}
-	return append(found, of(controllerManager, requestsFlag, fmt.Sprint(rate), "AppWrapper", name, "pods", fmt.Sprint(most),
+	return append(found, of(controllerManager, requestsFlag, fmt.Sprint(rate), what, name, "pods", fmt.Sprint(most),
 		"created in", takes.Round(time.Second).String()+" at best"))
+}
+
+// starts: it has quota, and some of its pods may still have to be created.
+func starts(aw *v1beta2.AppWrapper) bool {
+	begun := aw.Status.Phase == v1beta2.AppWrapperResuming || aw.Status.Phase == v1beta2.AppWrapperRunning
+	return begun && !meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.PodsReady))
 }
 
 func podsOfKube(aw *v1beta2.AppWrapper) (pods int) {
@@ -69,11 +84,14 @@ func (o Objects) requestsOfControllerManager() (rate float64, known bool) {
 		return 0, false
 	}
 	rate = requestsOfKube
-	for _, argument := range slices.Concat(o.Pods[i].Spec.Containers[0].Command, o.Pods[i].Spec.Containers[0].Args) {
-		if value, is := strings.CutPrefix(argument, requestsFlag+"="); is {
-			if set, err := strconv.ParseFloat(value, 64); err == nil {
-				rate = set
-			}
+	arguments := slices.Concat(o.Pods[i].Spec.Containers[0].Command, o.Pods[i].Spec.Containers[0].Args)
+	for n, argument := range arguments {
+		value, is := strings.CutPrefix(argument, requestsFlag+"=")
+		if argument == requestsFlag && n+1 < len(arguments) {
+			value, is = arguments[n+1], true
+		}
+		if set, err := strconv.ParseFloat(value, 64); is && err == nil {
+			rate = set
 		}
 	}
 	return rate, true
