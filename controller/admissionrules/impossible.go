@@ -17,6 +17,7 @@ var cannotBe = []func(template *unstructured.Unstructured, path *field.Path) fie
 	wrongName,
 	wrongLabels,
 	suspended,
+	faulty,
 }
 
 // cannotRun say why no pod of this template could run, or why nobody would create it.
@@ -24,6 +25,7 @@ var cannotRun = []func(kind kinds.Kind, pod located) field.ErrorList{
 	wrongImages,
 	wrongPodLabels,
 	missingContainer,
+	wrongPods,
 }
 
 // impossible lists why component i could never run.

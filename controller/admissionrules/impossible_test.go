@@ -26,6 +26,8 @@ const (
 	groups        = "apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet"
 	aPyTorchJob   = "apiVersion: kubeflow.org/v1, kind: PyTorchJob"
 	aCluster      = "apiVersion: ray.io/v1, kind: RayCluster"
+	aRayJob       = "apiVersion: ray.io/v1, kind: RayJob"
+	aHead         = "{headGroupSpec: {template: " + podTemplate + "}}"
 	masterAlone   = "{pytorchReplicaSpecs: {Master: {replicas: 1, template: " + trainer + "}}}"
 	oneJobOfFour  = "{replicatedJobs: [{name: w, template: {spec: {parallelism: 4, completions: 4, template: " + podTemplate + "}}}]}"
 	groupsOfThree = "{replicas: 2, leaderWorkerTemplate: {size: 3, workerTemplate: " + podTemplate + "}}"
@@ -82,6 +84,25 @@ func TestWhatCanNeverRunIsRefused(t *testing.T) {
 		"a group of a Ray cluster that waits": {
 			named(aCluster, "r", "{headGroupSpec: {template: "+podTemplate+"}, workerGroupSpecs: [{suspend: true, replicas: 1, template: "+podTemplate+"}]}"),
 			"spec.workerGroupSpecs[0].suspend", "leave it out"},
+		"a RayCluster with room for its Services":    {named(aCluster, long(53), aHead), "", ""},
+		"a RayCluster without":                       {named(aCluster, long(54), aHead), "metadata.name", "is too long by 1: the longest name of a Service of its cluster would be"},
+		"a RayCluster that begins with a digit":      {named(aCluster, "7b", aHead), "metadata.name", "a DNS-1035 label"},
+		"a RayJob with room for its cluster":         {named(aRayJob, long(47), "{rayClusterSpec: "+aHead+"}"), "", ""},
+		"a RayJob without":                           {named(aRayJob, long(48), "{rayClusterSpec: "+aHead+"}"), "metadata.name", "is too long by 1"},
+		"a RayService without room for its clusters": {named("apiVersion: ray.io/v1, kind: RayService", long(48), "{rayClusterConfig: "+aHead+"}"), "metadata.name", "is too long by 1"},
+		"a Deployment that is paused":                {named(aDeployment, "d", "{paused: true, template: "+podTemplate+"}"), "spec.paused", "leave it out"},
+		"a Job that MultiKueue manages":              {named(aJob, "j", "{managedBy: kueue.x-k8s.io/multikueue, template: "+podTemplate+"}"), "spec.managedBy", "nobody would start what it wraps"},
+		"a Job that its own controller does":         {named(aJob, "j", "{managedBy: kubernetes.io/job-controller, template: "+podTemplate+"}"), "", ""},
+		"a JobSet of a Job that nobody makes":        {named(aJobSet, "s", strings.Replace(oneJobOfFour, "{parallelism", "{managedBy: kueue.x-k8s.io/multikueue, parallelism", 1)), "spec.replicatedJobs[0].template.spec.managedBy", "leave it out"},
+		"a JobSet whose Service has no name": {
+			named(aJobSet, "s", strings.Replace(oneJobOfFour, "{", "{network: {subdomain: "+long(90)+"}, ", 1)), "spec.network.subdomain", "must be no more than 63 characters"},
+		"a JobSet that waits for no Job": {
+			named(aJobSet, "s", strings.Replace(oneJobOfFour, "{name: w", "{name: w, dependsOn: [{name: x, status: Ready}]", 1)), "spec.replicatedJobs[0].dependsOn[0].name", "one of the replicatedJobs before"},
+		"a JobSet that waits for one": {
+			named(aJobSet, "s", strings.Replace(oneJobOfFour, "[{", "[{name: x, template: {spec: {template: "+podTemplate+"}}}, {dependsOn: [{name: x, status: Ready}], ", 1)), "", ""},
+		"a JobSet that succeeds with no Job": {
+			named(aJobSet, "s", strings.Replace(oneJobOfFour, "{", "{successPolicy: {operator: All, targetReplicatedJobs: [w, x]}, ", 1)), "spec.successPolicy.targetReplicatedJobs[1]", "one of the replicatedJobs"},
+		"a StatefulSet of pods without a domain": {named(aSet, "s", "{serviceName: "+long(64)+", template: "+podTemplate+"}"), "spec.serviceName", "must be no more than 63 characters"},
 		"an image with capital letters": {
 			named(aJob, "j", "{template: {spec: {containers: [{name: c, image: Registry.example.com/Vision/Train:Nightly}]}}}"),
 			"spec.template.spec.containers[0].image", "no registry can have an image of this name: invalid reference format: repository name (Vision/Train) must be lowercase"},

@@ -98,6 +98,8 @@ type located struct {
 	// podSet is the path as the pod set has it.
 	podSet string
 	pod    corev1.PodTemplateSpec
+	// addedVolumes are those that the controller of its kind adds.
+	addedVolumes []string
 }
 
 // podTemplates are those of the pod sets of component i. It leaves out what other rules
@@ -111,10 +113,11 @@ func (d Decoded) podTemplates(i int) []located {
 	if err != nil {
 		return nil
 	}
+	added := kinds.For(template.GroupVersionKind()).AddedVolumes(template)
 	var found []located
 	for _, podSet := range podSets {
 		if pod, err := PodTemplate(template, podSet.Path); err == nil {
-			found = append(found, located{field.NewPath("spec", "components").Index(i).Child(podSet.Path), podSet.Path, pod})
+			found = append(found, located{field.NewPath("spec", "components").Index(i).Child(podSet.Path), podSet.Path, pod, added})
 		}
 	}
 	return found

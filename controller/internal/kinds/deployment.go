@@ -18,6 +18,7 @@ var deployment = Kind{
 
 	knownToKueue:  always,
 	neverSucceeds: always,
+	suspended:     suspendedBy("spec.paused"),
 }
 
 // scaledPodSets finds the pod set of a kind with spec.replicas and spec.template.

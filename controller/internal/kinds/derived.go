@@ -49,16 +49,56 @@ func (k Kind) Suspended(template *unstructured.Unstructured) []string {
 	return k.suspended(template.Object)
 }
 
-// suspendedBy finds those of these fields that are true.
+// multiKueue as the manager of a resource sends it to another cluster, with a Workload of its own. What an AppWrapper
+// wraps has none, so that it stays where it is, and nobody makes its pods.
+const multiKueue = "kueue.x-k8s.io/multikueue"
+
+// suspendedBy finds those of these fields that are true, or leave the resource to MultiKueue.
 func suspendedBy(paths ...string) func(map[string]any) []string {
 	return func(object map[string]any) (found []string) {
 		for _, path := range paths {
-			if is, _, _ := unstructured.NestedBool(object, strings.Split(path, ".")...); is {
+			value, _, _ := unstructured.NestedFieldNoCopy(object, strings.Split(path, ".")...)
+			if value == true || value == multiKueue {
 				found = append(found, path)
 			}
 		}
 		return found
 	}
+}
+
+// Fault is a field of a resource with which its controller makes no pods.
+type Fault struct {
+	// Path is that of the field, such as spec.network.subdomain.
+	Path  string
+	Value string
+	// Why is empty if the value is a name that may follow the rule.
+	Why  string
+	Rule NameRule
+}
+
+// Faults are those of a resource that its controller, or the API server, would report when nobody looks.
+func (k Kind) Faults(template *unstructured.Unstructured) []Fault {
+	if k.faults == nil {
+		return nil
+	}
+	return k.faults(template.Object)
+}
+
+// badName is a fault if the name in a field does not follow the rule.
+func badName(object map[string]any, rule NameRule, fields ...string) []Fault {
+	name := text(object, fields...)
+	if name == "" {
+		return nil
+	}
+	return []Fault{{Path: strings.Join(fields, "."), Value: name, Rule: rule}}
+}
+
+// AddedVolumes are those that the pods of a resource have beside those of their templates.
+func (k Kind) AddedVolumes(template *unstructured.Unstructured) []string {
+	if k.volumes == nil {
+		return nil
+	}
+	return k.volumes(template.Object)
 }
 
 // MainContainer is the container that each pod template must have, "" if it may have any.

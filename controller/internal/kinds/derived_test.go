@@ -11,7 +11,8 @@ import (
 	"github.com/mlbatch/mlbatch/test/golden"
 )
 
-// The file has, of each resource, the names that are made of its own, and what suspends it.
+// The file has, of each resource, the names that are made of its own, what suspends it, what else keeps it from making
+// pods, and the volumes that its controller adds.
 func TestKindsKnowWhatIsNamedAfterAResourceAndWhatSuspendsIt(t *testing.T) {
 	golden.Pairs(t, "testdata/names", func(t *testing.T, in []byte) []byte {
 		var resources map[string]map[string]any
@@ -25,7 +26,14 @@ func TestKindsKnowWhatIsNamedAfterAResourceAndWhatSuspendsIt(t *testing.T) {
 			for _, d := range For(object.GroupVersionKind()).Derived(object) {
 				names["NAME"+d.Suffix] = [...]string{LabelValue: "label", HostName: "host", ServiceName: "service"}[d.Rule] + ": " + d.Of
 			}
-			found[sentence] = map[string]any{"names": names, "suspended": For(object.GroupVersionKind()).Suspended(object)}
+			kind := For(object.GroupVersionKind())
+			found[sentence] = map[string]any{"names": names, "suspended": kind.Suspended(object)}
+			if faults := kind.Faults(object); len(faults) > 0 {
+				found[sentence].(map[string]any)["faults"] = faults
+			}
+			if volumes := kind.AddedVolumes(object); len(volumes) > 0 {
+				found[sentence].(map[string]any)["volumes"] = volumes
+			}
 		}
 		out, err := yaml.Marshal(found)
 		if err != nil {

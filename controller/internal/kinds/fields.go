@@ -86,6 +86,15 @@ func items(object map[string]any, fields ...string) []map[string]any {
 	return objects
 }
 
+// namesOf are the texts that each of these objects has in that field.
+func namesOf(objects []map[string]any, fields ...string) []string {
+	var names []string
+	for _, object := range objects {
+		names = append(names, text(object, fields...))
+	}
+	return names
+}
+
 // condition is the condition of that type in status.conditions, nil if absent.
 func condition(object map[string]any, conditionType string) map[string]any {
 	for _, c := range items(object, "status", "conditions") {

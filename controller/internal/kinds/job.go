@@ -35,7 +35,7 @@ var job = Kind{
 	pauses:       true,
 	final:        true, // the Job controller leaves a Job that is Complete alone
 	derived:      jobNames,
-	suspended:    suspendedBy("spec.suspend"),
+	suspended:    suspendedBy("spec.suspend", "spec.managedBy"),
 }
 
 // jobNames: a Job whose author writes the selector has no labels of its own.

@@ -4,8 +4,10 @@ package kinds
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -27,7 +29,9 @@ var jobSet = Kind{
 	verdict:      verdictFromConditions("Completed", "Failed"),
 	finalReason:  finalReasons([]string{"Failed"}, "FailJobSetFailurePolicyAction"),
 	derived:      jobSetNames,
-	suspended:    suspendedBy("spec.suspend"),
+	suspended:    jobSetSuspended,
+	faults:       jobSetFaults,
+	volumes:      jobSetVolumes,
 }
 
 // jobSetNames are those that JobSet's webhook checks. It makes Jobs Indexed if they do not say what they are.
@@ -41,6 +45,49 @@ func jobSetNames(object map[string]any) []Derived {
 		if completions, found, _ := integer(job, "template", "spec", "completions"); found && (mode == "" || mode == "Indexed") {
 			names = append(names, Derived{Suffix: suffix + last(completions) + "-abcde", Of: "its last pod of " + name, Rule: ServiceName})
 		}
+	}
+	return names
+}
+
+// jobSetSuspended: it starts its Jobs itself, whatever they say of suspend.
+func jobSetSuspended(object map[string]any) []string {
+	found := suspendedBy("spec.suspend", "spec.managedBy")(object)
+	for i, job := range items(object, "spec", "replicatedJobs") {
+		for _, path := range suspendedBy("template.spec.managedBy")(job) {
+			found = append(found, fmt.Sprintf("spec.replicatedJobs[%d].%s", i, path))
+		}
+	}
+	return found
+}
+
+// jobSetFaults are what JobSet's webhook refuses of how its Jobs name each other and their Service.
+func jobSetFaults(object map[string]any) []Fault {
+	faults := badName(object, ServiceName, "spec", "network", "subdomain")
+	var before []string
+	for i, job := range items(object, "spec", "replicatedJobs") {
+		for j, dependency := range items(job, "dependsOn") {
+			if name := text(dependency, "name"); !slices.Contains(before, name) {
+				faults = append(faults, Fault{Path: fmt.Sprintf("spec.replicatedJobs[%d].dependsOn[%d].name", i, j), Value: name,
+					Why: "must be the name of one of the replicatedJobs before this one"})
+			}
+		}
+		before = append(before, text(job, "name"))
+	}
+	targets, _, _ := unstructured.NestedStringSlice(object, "spec", "successPolicy", "targetReplicatedJobs")
+	for i, name := range targets {
+		if !slices.Contains(before, name) {
+			faults = append(faults, Fault{Path: fmt.Sprintf("spec.successPolicy.targetReplicatedJobs[%d]", i), Value: name,
+				Why: "must be the name of one of the replicatedJobs"})
+		}
+	}
+	return faults
+}
+
+// jobSetVolumes are those of the claims that a JobSet makes.
+func jobSetVolumes(object map[string]any) []string {
+	var names []string
+	for _, policy := range items(object, "spec", "volumeClaimPolicies") {
+		names = append(names, namesOf(items(policy, "templates"), "metadata", "name")...)
 	}
 	return names
 }

@@ -73,6 +73,12 @@ type Kind struct {
 	// suspended are the fields that suspend a resource; nil for a kind that has none.
 	suspended func(object map[string]any) []string
 
+	// faults are fields with which a resource gets no pods; nil for a kind of which none are known.
+	faults func(object map[string]any) []Fault
+
+	// volumes are those that its pods have beside those of their templates; nil for a kind that has none.
+	volumes func(object map[string]any) []string
+
 	// container is the name that a container of each pod template must have; empty if any will do.
 	container string
 

@@ -27,7 +27,7 @@ func kubeflowJob(version, kind, field, container string, roles ...string) Kind {
 		verdict:     verdictFromConditions("Succeeded", "Failed"),
 		finalReason: kubeflowDeadline,
 		derived:     func(object map[string]any) []Derived { return roleServices(object, field) },
-		suspended:   suspendedBy("spec.runPolicy.suspend"),
+		suspended:   suspendedBy("spec.runPolicy.suspend", "spec.runPolicy.managedBy"),
 		container:   container,
 	}
 }
@@ -42,6 +42,11 @@ func roleServices(object map[string]any, field string) []Derived {
 		})
 	}
 	return names
+}
+
+func (k Kind) with(volumes func(map[string]any) []string) Kind {
+	k.volumes = volumes
+	return k
 }
 
 func (k Kind) namedBy(derived func(map[string]any) []Derived) Kind {

@@ -22,6 +22,9 @@ var leaderWorkerSet = Kind{
 	}),
 	inQueue: withoutSurgingGroups,
 	derived: leaderWorkerSetNames,
+	volumes: func(object map[string]any) []string {
+		return namesOf(items(object, "spec", "leaderWorkerTemplate", "volumeClaimTemplates"), "metadata", "name")
+	},
 
 	neverSucceeds: always,
 }

@@ -7,9 +7,14 @@ package kinds
 // mpiJob is the MPIJob of the training operator, and mpiJobV2 that of the MPI operator. They
 // share nothing but the name of the resource, and a cluster can have only one of them.
 var (
-	mpiJob   = kubeflowJob("v1", "MPIJob", "mpiReplicaSpecs", "", "Launcher", "Worker").namedBy(jobNameLabel)
-	mpiJobV2 = launcherWaits(kubeflowJob("v2beta1", "MPIJob", "mpiReplicaSpecs", "", "Launcher", "Worker").namedBy(mpiWorkers))
+	mpiJob   = kubeflowJob("v1", "MPIJob", "mpiReplicaSpecs", "", "Launcher", "Worker").namedBy(jobNameLabel).with(mpiVolumes)
+	mpiJobV2 = launcherWaits(kubeflowJob("v2beta1", "MPIJob", "mpiReplicaSpecs", "", "Launcher", "Worker").namedBy(mpiWorkers).with(mpiVolumes))
 )
+
+// mpiVolumes are those that the operators add.
+func mpiVolumes(map[string]any) []string {
+	return []string{"mpi-job-config", "mpi-job-kubectl", "ssh-auth"}
+}
 
 func jobNameLabel(map[string]any) []Derived { return []Derived{namedAfterItsPods} }
 

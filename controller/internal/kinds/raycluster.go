@@ -24,6 +24,8 @@ var rayCluster = Kind{
 	formerly:     rayPodSets("template.spec", rayReplicas, "spec"),
 	knownToKueue: oneHostEach("spec"),
 	suspended:    raySuspended("spec"),
+	derived:      rayServices(""),
+	volumes:      rayVolumes,
 
 	neverSucceeds: always,
 }
@@ -105,10 +107,24 @@ func oneHostEach(fields ...string) func(map[string]any) bool {
 	}
 }
 
+// rayServices: KubeRay only reports a longer name in an event, and makes no pods. It adds something to the name of what
+// makes a cluster.
+func rayServices(cluster string) func(map[string]any) []Derived {
+	return func(map[string]any) []Derived {
+		return []Derived{{Suffix: cluster + "-serve-svc", Of: "the longest name of a Service of its cluster", Rule: ServiceName}}
+	}
+}
+
+// ofItsCluster is what KubeRay adds to the name of a RayJob or a RayService.
+const ofItsCluster = "-xxxxx"
+
+// rayVolumes are those that KubeRay adds to its pods.
+func rayVolumes(map[string]any) []string { return []string{"shared-mem", "ray-logs", "ray-token"} }
+
 // raySuspended finds what suspends the cluster at this path, a worker group of it, or what owns it.
 func raySuspended(cluster string, owner ...string) func(map[string]any) []string {
 	return func(object map[string]any) []string {
-		found := suspendedBy(append(owner, cluster+".suspend")...)(object)
+		found := suspendedBy(append(owner, cluster+".suspend", cluster+".managedBy")...)(object)
 		for i, group := range items(object, strings.Split(cluster+".workerGroupSpecs", ".")...) {
 			if group["suspend"] == true {
 				found = append(found, fmt.Sprintf("%s.workerGroupSpecs[%d].suspend", cluster, i))

@@ -15,7 +15,9 @@ var rayService = Kind{
 	formerly:    rayPodSets("template.spec.rayClusterConfig", rayReplicas, "spec", "rayClusterConfig"),
 	verdict:     rayServiceVerdict,
 	finalReason: finalReasons([]string{"Ready"}, validationFailed),
-	suspended:   raySuspended("spec.rayClusterConfig"),
+	suspended:   raySuspended("spec.rayClusterConfig", "spec.managedBy"),
+	derived:     rayServices(ofItsCluster),
+	volumes:     rayVolumes,
 
 	neverSucceeds: always,
 }

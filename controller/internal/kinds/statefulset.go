@@ -17,6 +17,12 @@ var statefulSet = Kind{
 	knownToKueue:  always,
 	neverSucceeds: always,
 	derived:       statefulSetNames,
+	faults: func(object map[string]any) []Fault {
+		return badName(object, HostName, "spec", "serviceName") // the subdomain of each pod
+	},
+	volumes: func(object map[string]any) []string {
+		return namesOf(items(object, "spec", "volumeClaimTemplates"), "metadata", "name")
+	},
 }
 
 // revision is what a StatefulSet adds to its name for a label of its pods: a number of up to 10 digits, in letters.

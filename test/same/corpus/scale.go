@@ -114,6 +114,8 @@ func withoutClaims(spec map[string]any) {
 	volumes, _ := pod["volumes"].([]any)
 	for _, claim := range claims {
 		name, _, _ := unstructured.NestedString(claim.(map[string]any), "metadata", "name")
+		// A claim takes the place of a volume of its name.
+		volumes = slices.DeleteFunc(volumes, func(v any) bool { return v.(map[string]any)["name"] == name })
 		volumes = append(volumes, map[string]any{"name": name, "emptyDir": map[string]any{}})
 	}
 	pod["volumes"] = volumes

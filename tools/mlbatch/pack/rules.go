@@ -128,7 +128,7 @@ func elsewhere(p *packer, part *part) string {
 }
 
 func suspended(_ *packer, part *part) string {
-	for _, path := range [][]string{{"spec", "suspend"}, {"spec", "runPolicy", "suspend"}} {
+	for _, path := range [][]string{{"spec", "suspend"}, {"spec", "runPolicy", "suspend"}, {"spec", "paused"}} {
 		if suspend, _, _ := unstructured.NestedBool(part.Object.Object, path...); suspend {
 			return strings.Join(path, ".") + " is true, and nobody would change that: remove it, because the AppWrapper waits for quota"
 		}

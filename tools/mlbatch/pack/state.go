@@ -37,7 +37,7 @@ func withoutState(object *unstructured.Unstructured) *unstructured.Unstructured 
 		if remove := exported[clean.GroupVersionKind().GroupKind()]; remove != nil {
 			remove(clean)
 		}
-		removeDefaultScheduler(clean)
+		fromPods(clean)
 	}
 	delete(clean.Object, "status")
 	for _, field := range serverSet {
@@ -110,6 +110,9 @@ func exportedPod(pod *unstructured.Unstructured) {
 // tokenVolume is the beginning of the name of a volume that the API server adds to each pod.
 const tokenVolume = "kube-api-access-"
 
+// gatesOfKueue is the beginning of their names.
+const gatesOfKueue = "kueue.x-k8s.io/"
+
 // removeNamed removes the items whose name begins so, and the list if none is left.
 func removeNamed(from map[string]any, list, prefix string) {
 	items, there := from[list].([]any)
@@ -126,17 +129,23 @@ func removeNamed(from map[string]any, list, prefix string) {
 	}
 }
 
-// removeDefaultScheduler: the API server fills it in where nobody has chosen one, and it knows no PodGroups.
-func removeDefaultScheduler(object *unstructured.Unstructured) {
+// fromPods removes the default scheduler, which the API server fills in where nobody has chosen one and which knows no
+// PodGroups, and the gates that Kueue has closed: it opens none in what is wrapped.
+func fromPods(object *unstructured.Unstructured) {
 	podSets, err := admissionrules.PodSets(nil, object)
 	if err != nil {
 		return // said later
 	}
 	for _, podSet := range podSets {
 		template, err := admissionrules.FindPodTemplate(object, podSet.Path)
-		if spec, is := template["spec"].(map[string]any); err == nil && is && spec["schedulerName"] == corev1.DefaultSchedulerName {
+		spec, is := template["spec"].(map[string]any)
+		if err != nil || !is {
+			continue
+		}
+		if spec["schedulerName"] == corev1.DefaultSchedulerName {
 			delete(spec, "schedulerName")
 		}
+		removeNamed(spec, "schedulingGates", gatesOfKueue)
 	}
 }
 
