@@ -252,6 +252,9 @@ func (m member) retriesAndCancels(ctx context.Context, sleeper, failer *workload
 	again := failer.DeepCopy()
 	again.Name = "failer-2"
 	m.untilPhase(ctx, again, workload.AppWrapperFailed)
+	more := again.DeepCopy()
+	more.Name = "speaker-2"
+	m.created = append(m.created, more)
 	if err := work.Retry(ctx, m.client, m.find(ctx, "speaker"), work.Change{}, io.Discard); err != nil {
 		m.t.Errorf("speaker, which keeps its resources, is not repeated: %v", err)
 	} else if err := work.Wait(ctx, m.client, m.find(ctx, "speaker-2"), io.Discard); err != nil {
