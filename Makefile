@@ -262,7 +262,7 @@ counted: ## Random specs of every kind, and that the real operators make no more
 	$(CLUSTER) ./test/counted
 
 .PHONY: same
-same: ## Objects bare and wrapped under the real operators: the same happens. SHARD=quick, known, restarts, all, or i/n (root; 5 minutes when warm)
+same: ## Objects bare and wrapped under the real operators: the same happens. SHARD=quick, known, restarts, all, or i/n (root; 7 minutes when warm)
 	$(CLUSTER) ./test/same -same.shard=$(or $(SHARD),quick) -same.retries=$(or $(RETRIES),false)
 
 .PHONY: same-all
