@@ -35,6 +35,7 @@ type reading struct {
 	// What follows is of no interest to Kueue.
 	Final string         `json:"final"`
 	Turns map[string]any `json:"turns"`
+	Ends  map[string]any `json:"ends"`
 	Ended map[string]any `json:"ended"`
 	Error string         `json:"error"`
 }
