@@ -31,7 +31,7 @@ func (c *choice) bind(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("rank", "pod")
 }
 
-// pod is the only one, that with rank 0, or that of the flags.
+// pod is the only one, the one with rank 0, or the one that the flags name.
 func (c *choice) pod(cmd *cobra.Command, reader client.Client, found explain.Objects) (corev1.Pod, error) {
 	if cmd.Flags().Changed("rank") {
 		c.wanted.Rank = &c.rank

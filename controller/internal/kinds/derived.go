@@ -68,7 +68,7 @@ func suspendedBy(paths ...string) func(map[string]any) []string {
 
 // Fault is a field of a resource with which its controller makes no pods.
 type Fault struct {
-	// Path is that of the field, such as spec.network.subdomain.
+	// Path leads to the field, such as spec.network.subdomain.
 	Path  string
 	Value string
 	// Why is empty if the value is a name that may follow the rule.

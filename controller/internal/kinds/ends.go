@@ -55,11 +55,6 @@ func waves(object map[string]any) int {
 	return int(completions)
 }
 
-// jobTurns: the pods of a Job in waves come one after the other.
-func jobTurns(object map[string]any) map[string]Turn {
-	return onePath(jobPath, OneByOne, func(object map[string]any) bool { return waves(object) > 0 })(object)
-}
-
 func jobSetEnds(object map[string]any) map[string]Ends {
 	all := map[string]Ends{}
 	for i, job := range items(object, "spec", "replicatedJobs") {

@@ -29,7 +29,7 @@ var job = Kind{
 	knownToKueue: always,
 	verdict:      jobVerdict,
 	finalReason:  finalReasons([]string{"Failed", "FailureTarget"}, deadlineExceeded, "PodFailurePolicy"),
-	turns:        jobTurns,
+	turns:        onePath(jobPath, OneByOne, func(object map[string]any) bool { return waves(object) > 0 }),
 	ends:         jobEnds,
 	ended:        jobEnded,
 	pauses:       true,

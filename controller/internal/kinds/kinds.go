@@ -73,7 +73,7 @@ type Kind struct {
 	// suspended are the fields that suspend a resource; nil for a kind that has none.
 	suspended func(object map[string]any) []string
 
-	// faults are fields with which a resource gets no pods; nil for a kind of which none are known.
+	// faults are fields with which a resource gets no pods; nil for a kind without such fields.
 	faults func(object map[string]any) []Fault
 
 	// volumes are those that its pods have beside those of their templates; nil for a kind that has none.

@@ -11,10 +11,11 @@ import (
 // Pods that have ended by themselves are not missing, whether or not their objects exist:
 //
 //	an operator replaces what ends    all that have ended are missing
-//	a Job in waves                    those that no more pods have to succeed for, and for the warmup grace those that
-//	                                  the next wave replaces
+//	a Job in waves                    a succeeded pod stands in for the next one during the warmup grace; after that, as
+//	                                  many have to run as still have to succeed
 //	a work queue                      once one has succeeded, nobody waits for the others
-//	a Job that tolerates failures     those that have failed are not missing either
+//	a Job that tolerates failures     failed pods are not missing, unless they were tried again
+//	a JobSet                          the pods of Jobs that have succeeded are not missing
 //	all others                        each has to succeed once
 //
 // The component itself reports some of that, and the status remembers the rest.

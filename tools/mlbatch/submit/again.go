@@ -29,7 +29,7 @@ type recipe struct {
 	Array     *Array         `json:"array,omitempty"`
 }
 
-// recipe is that of a program.
+// recipe is how the job was made of the program, for retry --set.
 func (p Program) recipe(settings map[string]any, script string, carried []file) *recipe {
 	r := &recipe{Settings: maps.Clone(settings), Script: script, Arguments: p.Arguments, Array: p.Array}
 	for _, f := range carried {
