@@ -140,7 +140,7 @@ func (r *Reconciler) adopt(ctx context.Context, aw *v1beta2.AppWrapper, object *
 	existing.SetGroupVersionKind(object.GroupVersionKind())
 	err := r.live.Get(ctx, client.ObjectKeyFromObject(object), existing)
 	if apierrors.IsForbidden(err) {
-		return final(causePermission, fmt.Sprintf("it exists, and the controller lacks the permission to get %s in namespace %q",
+		return later(causePermission, fmt.Sprintf("it exists, and the controller lacks the permission to get %s in namespace %q",
 			object.GetKind(), object.GetNamespace()))
 	}
 	if err != nil {
@@ -150,13 +150,13 @@ func (r *Reconciler) adopt(ctx context.Context, aw *v1beta2.AppWrapper, object *
 		return later(causeGoing, "an earlier one is still being deleted")
 	}
 	if !belongsTo(existing, aw) {
-		return final(causeOccupied, "an object of that name exists and does not belong to this AppWrapper")
+		return later(causeOccupied, "an object of that name exists and does not belong to this AppWrapper")
 	}
 	return nil
 }
 
-// forbidden distinguishes a right that the controller lacks, which is final, from a quota, which may have room for the
-// next attempt, and from admission.
+// forbidden distinguishes a right that the controller lacks, which it may be given, and a quota, which may have room
+// later, from admission, which is believed if it says the same again.
 func (r *Reconciler) forbidden(ctx context.Context, object *unstructured.Unstructured, refused error) (*refusal, error) {
 	byAdmission := later(cause(refused), refused.Error())
 	byAdmission.Denied = !passes(refused)
@@ -172,7 +172,7 @@ func (r *Reconciler) forbidden(ctx context.Context, object *unstructured.Unstruc
 	if allowed {
 		return byAdmission, nil
 	}
-	return final(causePermission, fmt.Sprintf("the controller lacks the permission to create %s in namespace %q",
+	return later(causePermission, fmt.Sprintf("the controller lacks the permission to create %s in namespace %q",
 		mapping.Resource.GroupResource(), object.GetNamespace())), nil
 }
 

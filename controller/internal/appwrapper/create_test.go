@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,8 +36,8 @@ func TestWhatARefusalMeans(t *testing.T) {
 			apierrors.NewBadRequest("cannot be handled as a Job"), true, v1beta2.ReasonComponentCreationRejected, "cannot be handled"},
 		"a kind that is not served": {
 			&meta.NoKindMatchError{GroupKind: jobKind.GroupKind()}, true, v1beta2.ReasonComponentCreationRejected, "no matches for kind"},
-		"a right that the controller lacks is named": {
-			apierrors.NewForbidden(jobs, "j", errors.New("no")), false, v1beta2.ReasonComponentCreationRejected,
+		"a right that the controller lacks is named, and may be given": {
+			apierrors.NewForbidden(jobs, "j", errors.New("no")), false, v1beta2.ReasonComponentCreationErrored,
 			`lacks the permission to create jobs.batch in namespace "team-a"`},
 		"a quota may have room later": {
 			apierrors.NewForbidden(jobs, "j", errors.New("exceeded quota")), true, v1beta2.ReasonComponentCreationErrored, "exceeded quota"},
@@ -121,11 +122,11 @@ func TestWhoseObjectIsAdopted(t *testing.T) {
 	}{
 		"our own is": {job("j", "a"), v1beta2.ReasonComponentCreatedSuccessfully, ""},
 		"that of an earlier AppWrapper of the name is not": {
-			job("j", "an earlier one"), v1beta2.ReasonComponentCreationRejected, "does not belong to this AppWrapper"},
+			job("j", "an earlier one"), v1beta2.ReasonComponentCreationErrored, "does not belong to this AppWrapper"},
 		"that of an owner of another kind is not, whatever its UID": {
-			ofAnotherKind, v1beta2.ReasonComponentCreationRejected, "does not belong to this AppWrapper"},
+			ofAnotherKind, v1beta2.ReasonComponentCreationErrored, "does not belong to this AppWrapper"},
 		"that of nobody is not": {
-			job("j", ""), v1beta2.ReasonComponentCreationRejected, "does not belong to this AppWrapper"},
+			job("j", ""), v1beta2.ReasonComponentCreationErrored, "does not belong to this AppWrapper"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Build())
@@ -152,6 +153,70 @@ func TestWhoseObjectIsAdopted(t *testing.T) {
 	}
 }
 
+// Others may remove what has the name, or give the right, as a rollout does that installs them in any order.
+func TestNamesAndRightsMayComeLater(t *testing.T) {
+	taken := func(w *world) { w.add(job("j", "")) }
+	freed := func(w *world) {
+		if err := w.api.Delete(w.Context(), job("j", "")); err != nil {
+			w.Fatal(err)
+		}
+	}
+	without := func(w *world) {
+		w.permitted = false
+		w.refuse = func(client.Object) error {
+			if w.permitted {
+				return nil
+			}
+			return apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "jobs"}, "j", errors.New("no"))
+		}
+	}
+	granted := func(w *world) { w.permitted = true }
+	for name, tc := range map[string]struct {
+		before, comes func(*world)
+		message       string
+	}{
+		"the name is taken":      {taken, freed, "an object of that name exists"},
+		"the controller may not": {without, granted, "lacks the permission to create"},
+	} {
+		t.Run(name+" for a while", func(t *testing.T) {
+			w := refusedOnce(t, tc.before)
+			w.now = w.now.Add(30 * time.Second)
+			w.settle()
+			tc.comes(w)
+			w.now = w.now.Add(15 * time.Second)
+			w.settle()
+			w.expectPhase(v1beta2.AppWrapperRunning)
+		})
+		t.Run(name+" for longer than the grace", func(t *testing.T) {
+			w := refusedOnce(t, tc.before)
+			existed := w.exists(jobKind, "j")
+			for range 30 { // more often than attempts are due, because their delay would not count
+				w.now = w.now.Add(5 * time.Second)
+				w.settle()
+			}
+			w.expectPhase(v1beta2.AppWrapperFailed)
+			unhealthy := meta.FindStatusCondition(w.get().Status.Conditions, string(v1beta2.Unhealthy))
+			if unhealthy == nil || !strings.Contains(unhealthy.Message, tc.message) {
+				t.Errorf("got %+v, want %q", unhealthy, tc.message)
+			}
+			if w.exists(jobKind, "j") != existed {
+				t.Error("it removed what another has")
+			}
+		})
+	}
+}
+
+// refusedOnce is a world with work that has no retry, after the first refusal of its Job.
+func refusedOnce(t *testing.T, before func(*world)) *world {
+	t.Helper()
+	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Build())
+	w.change(func(aw *v1beta2.AppWrapper) { aw.Annotations = map[string]string{v1beta2.RetryLimitAnnotation: "0"} })
+	before(w)
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperResuming)
+	return w
+}
+
 func TestARightToReadThatIsMissingIsNamedAtOnce(t *testing.T) {
 	w := newWorld(t, given.AppWrapper("a").Build())
 	w.reconciler.live = interceptor.NewClient(w.api, interceptor.Funcs{
@@ -160,7 +225,7 @@ func TestARightToReadThatIsMissingIsNamedAtOnce(t *testing.T) {
 		},
 	})
 	got := w.reconciler.adopt(t.Context(), w.get(), job("j", "a"))
-	if got == nil || !got.Final || got.cause != causePermission || !strings.Contains(got.Message, "lacks the permission to get Job") {
+	if got == nil || got.Final || got.cause != causePermission || !strings.Contains(got.Message, "lacks the permission to get Job") {
 		t.Errorf("got %+v", got)
 	}
 }
