@@ -80,8 +80,8 @@ func TestDevicesThatComputeAreAskedAboutSeldom(t *testing.T) {
 	if got := len(l.wire.Calls); got != calls {
 		t.Errorf("it costs %d calls", got-calls)
 	}
-	if l.told["HangNotConfirmed"] != 1 {
-		t.Errorf("it is told of %d times", l.told["HangNotConfirmed"])
+	if n := l.told["Warning HangNotConfirmed Watching"]; n != 1 {
+		t.Errorf("it is told of %d times", n)
 	}
 	if s.asked > 2*121+2 {
 		t.Errorf("there are %d looks in an hour, each with one answer that is late", s.asked)

@@ -93,11 +93,11 @@ func startProcess(api *apiServer, wire *troubles.Wire, told announcements, stand
 	return p
 }
 
-// announcements counts events by reason.
+// announcements counts events by type, reason and action.
 type announcements map[string]int
 
-func (a announcements) Eventf(_, _ runtime.Object, _, reason, _, _ string, _ ...any) {
-	a[reason]++
+func (a announcements) Eventf(_, _ runtime.Object, eventType, reason, action, _ string, _ ...any) {
+	a[eventType+" "+reason+" "+action]++
 }
 
 // theRules are the rules of the default configuration.
