@@ -19,8 +19,9 @@ type wrapping struct {
 	options   pack.Options
 	podSets   []string
 	recursive bool
-	fromMCAD  bool
-	output    output
+	// fromMCAD and fromTorchX are other formats than manifests.
+	fromMCAD, fromTorchX bool
+	output               output
 }
 
 func packCommand() *cobra.Command {
@@ -43,6 +44,8 @@ func packCommand() *cobra.Command {
 	flags.StringArrayVar(&w.podSets, "pod-set", nil, "pods of a kind that MLBatch does not know: KIND/NAME:PATH=REPLICAS, such as ReplicationController/web:spec.template=2; may be repeated")
 	flags.BoolVar(&w.options.PodGroup, "pod-group", false, "let all pods start together or none, with a PodGroup")
 	flags.BoolVar(&w.fromMCAD, "from-mcad", false, "take one AppWrapper of MCAD (v1beta1), and wrap its objects")
+	flags.BoolVar(&w.fromTorchX, "from-torchx", false, "take what 'torchx run --dryrun' prints for Kubernetes, and wrap what it would create")
+	cmd.MarkFlagsMutuallyExclusive("from-mcad", "from-torchx")
 	flags.BoolVarP(&w.recursive, "recursive", "R", false, "take the manifests in folders of folders, too")
 	w.output.bind(flags, "yaml", "json")
 	return cmd
@@ -59,15 +62,10 @@ func (w wrapping) run(cmd *cobra.Command, files []string) error {
 		}
 		w.options.PodSets = append(w.options.PodSets, podSet)
 	}
-	documents, err := manifests.Read(files, cmd.InOrStdin(), w.recursive)
+	packed, err := w.pack(files, cmd.InOrStdin())
 	if err != nil {
 		return err
 	}
-	convert := pack.Pack
-	if w.fromMCAD {
-		convert = pack.FromMCAD
-	}
-	packed := convert(documents, w.options)
 	if err := refused(cmd.ErrOrStderr(), packed.Refusals); err != nil {
 		return err
 	}
@@ -80,6 +78,22 @@ func (w wrapping) run(cmd *cobra.Command, files []string) error {
 	}
 	_, err = cmd.OutOrStdout().Write(text)
 	return err
+}
+
+// pack reads the files in the format that the flags say.
+func (w wrapping) pack(files []string, stdin io.Reader) (pack.Packed, error) {
+	if w.fromTorchX {
+		if len(files) > 1 {
+			return pack.Packed{}, errors.New("--from-torchx takes one file: convert them one after the other")
+		}
+		dump, err := manifests.Text(files[0], stdin)
+		return pack.FromTorchX(files[0], dump, w.options), err
+	}
+	documents, err := manifests.Read(files, stdin, w.recursive)
+	if w.fromMCAD {
+		return pack.FromMCAD(documents, w.options), err
+	}
+	return pack.Pack(documents, w.options), err
 }
 
 // refused returns a single refusal as the error. It prints several, a line each.

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,6 +57,19 @@ const (
 	data    = `{apiVersion: v1, kind: ConfigMap, metadata: {name: data}}`
 )
 
+// volcano is the least that TorchX writes.
+const volcano = `{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: a}, spec: {queue: q, tasks: [` +
+	`{name: b-0, replicas: 1, template: {spec: {containers: [{image: a, name: b}], restartPolicy: Never}}}]}}`
+
+// tasks are those of replicas with a number in their commands.
+func tasks(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf("{name: b-%d, replicas: 1, template: {spec: {containers: [{image: a, name: b, command: [run, '%d']}], restartPolicy: Never}}}", i, i))
+	}
+	return strings.Join(all, ", ")
+}
+
 // with replaces something in a manifest.
 func with(manifest, old, replacement string) string {
 	return strings.Replace(manifest, old, replacement, 1)
@@ -71,15 +85,44 @@ func TestWhatCannotBePackedIsOneSentence(t *testing.T) {
 			"work.yaml: AppWrapper/a: spec.resources.Items has objects: only GenericItems are taken over, move them there"},
 		"a number that is none": {"--from-mcad", `{apiVersion: mcad.ibm.com/v1beta1, kind: AppWrapper, metadata: {name: a}, spec: {priority: high}}`,
 			"work.yaml: AppWrapper/a: it cannot be read as an AppWrapper of MCAD: "},
-		"no file":             {"missing.yaml", aPod, "cannot read the manifests: open missing.yaml"},
-		"an unknown format":   {"-o xml", aPod, `invalid argument "xml" for "-o, --output" flag: use yaml or json`},
-		"no object":           {"", "# nothing\n---\n", "there is no object in the manifests"},
-		"no pods":             {"", data, "no object makes pods: add the Job, Pod or other work that these are for"},
-		"no YAML":             {"", "a: b: c", "work.yaml: cannot read document 1: yaml: mapping values are not allowed"},
-		"no object of a kind": {"", aPod + "\n---\n{a: 1}", "work.yaml: cannot read document 2: it is no Kubernetes object: it needs apiVersion, kind and metadata"},
-		"a field twice":       {"", with(aPod, "name: work", "name: work, name: b"), `key "name" already set in map`},
-		"no name":             {"", with(aPod, "name: work", ""), "work.yaml: Pod/: metadata.name: Required value: a name or a generateName"},
-		"a pod set of nobody": {"--pod-set ReplicationController/web:spec.template=2", aPod, "--pod-set ReplicationController/web:spec.template=2: there is no ReplicationController web"},
+		"an empty dump":                {"--from-torchx", "\n", "work.yaml: it is empty: TorchX prints its request as a log, so set LOGLEVEL=INFO and redirect 2>&1"},
+		"a dump without a request":     {"--from-torchx", "=== APPLICATION ===\n{ 'name': 'a',", "work.yaml: it has no line === SCHEDULER REQUEST ===: it is cut off"},
+		"a dump that ends in a word":   {"--from-torchx", "=== SCHEDULER REQUEST ===\napiVersion: v1\nki", "its request is cut off, or not of TorchX's schedulers kubernetes and kubernetes_mcad: work.yaml: cannot read document 1: "},
+		"a request without a kind":     {"--from-torchx", "=== SCHEDULER REQUEST ===\napiVersion: v1\n", "it is no Kubernetes object: it needs apiVersion, kind and metadata"},
+		"a request of nothing":         {"--from-torchx", "=== SCHEDULER REQUEST ===\n", "its request is cut off, or not of TorchX's schedulers kubernetes and kubernetes_mcad"},
+		"a request for processes":      {"--from-torchx", "=== SCHEDULER REQUEST ===\nPopenRequest(\n    app_id='a',\n    role_params={})\n", "its request is cut off, or not of TorchX's schedulers kubernetes and kubernetes_mcad"},
+		"a Job of Kubernetes":          {"--from-torchx", aJob, "work.yaml: Job/work: it is batch/v1: --from-torchx takes what TorchX prints for its schedulers kubernetes and kubernetes_mcad"},
+		"a dump with a replica less":   {"--from-torchx", "=== APPLICATION ===\n{'num_replicas': 2, 'min_replicas': 1}\n=== SCHEDULER REQUEST ===\n" + volcano, "work.yaml: Job/a: it has 1 replicas, and its application 2: it is cut off"},
+		"a dump without tasks":         {"--from-torchx", "{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: a}, spec: {queue: q}}", "work.yaml: Job/a: it has no replica of TorchX: it is cut off, or another program wrote it"},
+		"a task without containers":    {"--from-torchx", with(volcano, "containers: [{image: a, name: b}], ", ""), "work.yaml: Job/a: spec.tasks[0] has no containers: it is cut off"},
+		"a container without a name":   {"--from-torchx", with(volcano, ", name: b", ""), "work.yaml: Job/a: spec.tasks[0] has a container without a name or an image: it is cut off"},
+		"a container that is a number": {"--from-torchx", with(volcano, "{image: a, name: b}", "1"), "work.yaml: Job/a: spec.tasks[0] has a pod that cannot be read ("},
+		"a dump without its last line": {"--from-torchx", with(volcano, ", restartPolicy: Never", ""), "work.yaml: Job/a: spec.tasks[0] has no restartPolicy: it is cut off"},
+		"a mount without a volume":     {"--from-torchx", with(volcano, "name: b}", "name: b, volumeMounts: [{name: dshm, mountPath: /dev/shm}]}"), "work.yaml: Job/a: spec.tasks[0] has no volume dshm: it is cut off"},
+		"a task without a name":        {"--from-torchx", with(volcano, "name: b-0, ", ""), `work.yaml: Job/a: spec.tasks[0] has the name "" and 1 replicas: TorchX writes a task with a name for each replica`},
+		"a task of two replicas":       {"--from-torchx", with(volcano, "replicas: 1", "replicas: 2"), `work.yaml: Job/a: spec.tasks[0] has the name "b-0" and 2 replicas: TorchX writes a task with a name for each replica`},
+		"a plugin that TorchX has not": {"--from-torchx", with(volcano, "queue: q", "queue: q, plugins: {ssh: []}"), "work.yaml: Job/a: spec.plugins.ssh is not from TorchX, and nothing here would do the same: remove it"},
+		"a policy of Volcano's":        {"--from-torchx", with(volcano, "replicas: 1", "replicas: 1, policies: [{action: CompleteJob, event: TaskCompleted}]"), "work.yaml: Job/a: spec.tasks[0].policies has CompleteJob after TaskCompleted: only RestartJob after PodEvicted and PodFailed is from TorchX"},
+		"a field of Volcano's":         {"--from-torchx", with(volcano, "queue: q", "queue: q, ttlSecondsAfterFinished: 9"), "work.yaml: Job/a: spec.ttlSecondsAfterFinished is not from TorchX, and nothing here would do the same: remove it"},
+		"a task's field of Volcano's":  {"--from-torchx", with(volcano, "replicas: 1", "replicas: 1, dependsOn: {name: [x]}"), "work.yaml: Job/a: spec.tasks[0].dependsOn is not from TorchX, and nothing here would do the same: remove it"},
+		"retries that are a word":      {"--from-torchx", with(volcano, "queue: q", "maxRetry: many"), "work.yaml: Job/a: it cannot be read as a Job of Volcano: "},
+		"a long name of TorchX":        {"--from-torchx", with(volcano, "name: a}", "name: "+strings.Repeat("a", 58)+"}"), "-b-0-0 has 64 characters, and may have at most 63: give torchx a shorter --name"},
+		"replicas that all differ":     {"--from-torchx", "{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: a}, spec: {tasks: [" + tasks(19) + "]}}", "there may be at most 18 pod sets"},
+		"another priority in a dump":   {"--from-torchx --priority low", with(volcano, "containers:", "priorityClassName: high, containers:"), "has priorityClassName high, and --priority sets low: remove one of them"},
+		"a dump of MCAD without a Service": {"--from-torchx", "{apiVersion: workload.codeflare.dev/v1beta1, kind: AppWrapper, metadata: {name: a}, spec: {resources: {GenericItems: [{generictemplate: {apiVersion: v1, kind: Pod, " +
+			"metadata: {name: a-0, labels: {torchx.pytorch.org/role-name: b, torchx.pytorch.org/replica-id: '0'}}, spec: {containers: [{name: a-0, image: a}], restartPolicy: Never}}}]}}}", "work.yaml: AppWrapper/a: it has no Service a, which TorchX writes last: it is cut off"},
+		"an AppWrapper of MCAD alone": {"--from-torchx", "{apiVersion: mcad.ibm.com/v1beta1, kind: AppWrapper, metadata: {name: a}, spec: {resources: {GenericItems: [{generictemplate: {apiVersion: v1, kind: Service, metadata: {name: a}}}]}}}", "work.yaml: AppWrapper/a: it has no replica of TorchX: it is cut off, or another program wrote it"},
+		"two dumps":                   {"--from-torchx a.yaml", aPod, "--from-torchx takes one file: convert them one after the other"},
+		"two formats":                 {"--from-torchx --from-mcad", aPod, "if any flags in the group [from-mcad from-torchx] are set none of the others can be"},
+		"no file":                     {"missing.yaml", aPod, "cannot read the manifests: open missing.yaml"},
+		"an unknown format":           {"-o xml", aPod, `invalid argument "xml" for "-o, --output" flag: use yaml or json`},
+		"no object":                   {"", "# nothing\n---\n", "there is no object in the manifests"},
+		"no pods":                     {"", data, "no object makes pods: add the Job, Pod or other work that these are for"},
+		"no YAML":                     {"", "a: b: c", "work.yaml: cannot read document 1: yaml: mapping values are not allowed"},
+		"no object of a kind":         {"", aPod + "\n---\n{a: 1}", "work.yaml: cannot read document 2: it is no Kubernetes object: it needs apiVersion, kind and metadata"},
+		"a field twice":               {"", with(aPod, "name: work", "name: work, name: b"), `key "name" already set in map`},
+		"no name":                     {"", with(aPod, "name: work", ""), "work.yaml: Pod/: metadata.name: Required value: a name or a generateName"},
+		"a pod set of nobody":         {"--pod-set ReplicationController/web:spec.template=2", aPod, "--pod-set ReplicationController/web:spec.template=2: there is no ReplicationController web"},
 		"a pod set without a number": {"--pod-set ReplicationController/web:spec.template", web,
 			"cannot read --pod-set ReplicationController/web:spec.template: write KIND/NAME:PATH=REPLICAS, such as ReplicationController/web:spec.template=2"},
 		"a negative number of pods":     {"--pod-set a/b:c=-1", web, "cannot read --pod-set a/b:c=-1: write KIND/NAME:PATH=REPLICAS"},
@@ -252,6 +295,23 @@ func TestThePageAboutMCAD(t *testing.T) {
 	notes = strings.ReplaceAll(notes, file, "old.yaml")
 	golden.Between(t, pageAboutMCAD, "<!-- notes"+by+"```text\n", "```\n<!-- end of notes -->", notes)
 	golden.Between(t, pageAboutMCAD, "<!-- output"+by+"```yaml\n", "```\n<!-- end of output -->", out)
+}
+
+const pageAboutTorchX = "../../docs/migrate-torchx.md"
+
+// The command of the page is run on the request of the page.
+func TestThePageAboutTorchX(t *testing.T) {
+	page, file := example(t, pageAboutTorchX, "")
+	const line = "mlbatch pack --from-torchx --queue default-queue dump.txt > work.yaml\n"
+	if !strings.Contains(page, line) {
+		t.Fatalf("the page lacks %s", line)
+	}
+	out, notes, err := command(t, "pack", "--from-torchx", "--queue", "default-queue", file)
+	if err != nil || notes != "" {
+		t.Fatalf("got %q, %v", notes, err)
+	}
+	const begin = "<!-- output: written by go test ./tools/mlbatch -run TestThePageAboutTorchX -update -->\n```yaml\n"
+	golden.Between(t, pageAboutTorchX, begin, "```\n<!-- end of output -->", out)
 }
 
 // The path of an object that is like a pod is the object itself.

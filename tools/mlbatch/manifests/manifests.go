@@ -96,8 +96,15 @@ func inFolder(folder string, recursive bool) ([]string, error) {
 }
 
 func readFile(name string, stdin io.Reader) ([]Document, error) {
-	var text []byte
-	var err error
+	text, err := Text(name, stdin)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(name, text)
+}
+
+// Text reads a file or, for "-", all of stdin.
+func Text(name string, stdin io.Reader) (text []byte, err error) {
 	if name == "-" {
 		text, err = io.ReadAll(stdin)
 	} else {
@@ -106,6 +113,11 @@ func readFile(name string, stdin io.Reader) ([]Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the manifests: %w", err)
 	}
+	return text, nil
+}
+
+// Parse returns the objects in the text of a file.
+func Parse(name string, text []byte) ([]Document, error) {
 	found, err := parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

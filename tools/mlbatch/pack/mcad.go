@@ -82,7 +82,7 @@ func FromMCAD(documents []manifests.Document, options Options) Packed {
 	}
 	c.items(object)
 	c.settings(object)
-	for _, path := range withoutRule(object.Object, "", "") {
+	for _, path := range mcadFields.without(object.Object, "", "") {
 		c.note(object, "%s is not taken over", path)
 	}
 	if len(c.refusals) > 0 {
@@ -198,8 +198,11 @@ func (c *conversion) settings(aw *unstructured.Unstructured) {
 	}
 }
 
-// mcadFields are those below which there are other fields, which is true, and those with a rule.
-var mcadFields = map[string]bool{
+// fields are those below which there are other fields, which is true, and those with a rule. The form of a path has
+// no numbers.
+type fields map[string]bool
+
+var mcadFields = fields{
 	"spec": true, "spec.priority": false,
 	"spec.resources": true, "spec.resources.Items": false, "spec.resources.GenericItems": true, "spec.resources.GenericItems[]": true,
 	"spec.resources.GenericItems[].generictemplate": false, "spec.resources.GenericItems[].replicas": false,
@@ -211,25 +214,25 @@ var mcadFields = map[string]bool{
 	"apiVersion": false, "kind": false, "metadata": false, "status": false,
 }
 
-// withoutRule returns the paths of what is set and has no rule. The form of a path has no numbers.
-func withoutRule(value any, path, form string) (found []string) {
+// without returns the paths of what is set and has no rule.
+func (f fields) without(value any, path, form string) (found []string) {
 	switch v := value.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			found = append(found, ruled(v[key], joined(path, key), joined(form, key))...)
+			found = append(found, f.ruled(v[key], joined(path, key), joined(form, key))...)
 		}
 	case []any:
 		for i := range v {
-			found = append(found, ruled(v[i], fmt.Sprintf("%s[%d]", path, i), form+"[]")...)
+			found = append(found, f.ruled(v[i], fmt.Sprintf("%s[%d]", path, i), form+"[]")...)
 		}
 	}
 	return found
 }
 
-func ruled(value any, path, form string) []string {
-	switch deeper, hasRule := mcadFields[form]; {
+func (f fields) ruled(value any, path, form string) []string {
+	switch deeper, hasRule := f[form]; {
 	case deeper:
-		return withoutRule(value, path, form)
+		return f.without(value, path, form)
 	case hasRule || isEmpty(value):
 		return nil
 	}

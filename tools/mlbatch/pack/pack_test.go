@@ -369,3 +369,35 @@ func TestTheLimitsAreThoseOfTheChart(t *testing.T) {
 		t.Errorf("the chart has %q, and pack %d", found, pack.Limits.PodSets)
 	}
 }
+
+// Wherever a dump ends, all of it is packed and admitted, or there is a sentence. Only the application
+// before it says how many replicas there are.
+func TestAnyDumpOfTorchXIsPackedOrExplained(t *testing.T) {
+	files, err := filepath.Glob("../testdata/pack/torchx-*.in.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there are no dumps: %v", err)
+	}
+	for _, file := range files {
+		dump, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := pack.FromTorchX("a", dump, pack.Options{})
+		if whole.AppWrapper == nil {
+			t.Fatalf("%s: %v", file, whole.Refusals)
+		}
+		pods := countAdmitted(t, whole.AppWrapper)
+		rapid.Check(t, func(t *rapid.T) {
+			packed := pack.FromTorchX("a", dump[:rapid.IntRange(0, len(dump)).Draw(t, "length")], pack.Options{})
+			if packed.AppWrapper == nil {
+				if len(packed.Refusals) == 0 {
+					t.Fatal("there is neither an AppWrapper nor a reason")
+				}
+				return
+			}
+			if got := countAdmitted(t, packed.AppWrapper); got != pods && strings.Contains(string(dump), "'num_replicas'") {
+				t.Fatalf("%d of %d pods are packed", got, pods)
+			}
+		})
+	}
+}
