@@ -61,8 +61,7 @@ func (r *reader) kueue(d appsv1.Deployment, text string) {
 		WaitForPodsReady           *map[string]any `json:"waitForPodsReady"`
 		FeatureGates               map[string]bool `json:"featureGates"`
 		Integrations               struct {
-			Frameworks         []string `json:"frameworks"`
-			ExternalFrameworks []string `json:"externalFrameworks"`
+			Frameworks []string `json:"frameworks"`
 		} `json:"integrations"`
 	}
 	if err := yaml.Unmarshal([]byte(text), &c); err != nil || text == "" {
@@ -71,7 +70,7 @@ func (r *reader) kueue(d appsv1.Deployment, text string) {
 	}
 	k := &checkup.Kueue{
 		Deployment: d.Namespace + "/" + d.Name, ManagesAll: c.ManageJobsWithoutQueueName, WaitsForPods: c.WaitForPodsReady != nil && (*c.WaitForPodsReady)["enable"] != false,
-		Frameworks: slices.Concat(c.Integrations.Frameworks, c.Integrations.ExternalFrameworks), Gates: map[string]bool{},
+		Frameworks: c.Integrations.Frameworks, Gates: map[string]bool{},
 	}
 	for gate, on := range c.FeatureGates {
 		k.Gates[gate] = on

@@ -190,8 +190,7 @@ func understand(k *preflight.Kueue, config *corev1.ConfigMap) {
 			Enable *bool `json:"enable"`
 		} `json:"waitForPodsReady"`
 		Integrations struct {
-			Frameworks         []string `json:"frameworks"`
-			ExternalFrameworks []string `json:"externalFrameworks"`
+			Frameworks []string `json:"frameworks"`
 		} `json:"integrations"`
 	}
 	text, found := config.Data["controller_manager_config.yaml"]
@@ -199,6 +198,6 @@ func understand(k *preflight.Kueue, config *corev1.ConfigMap) {
 		return
 	}
 	k.Configured, k.ManagesAll = true, c.ManageJobsWithoutQueueName
-	k.Frameworks = slices.Concat(c.Integrations.Frameworks, c.Integrations.ExternalFrameworks)
+	k.Frameworks = c.Integrations.Frameworks
 	k.Evicts = c.WaitForPodsReady != nil && (c.WaitForPodsReady.Enable == nil || *c.WaitForPodsReady.Enable) && !c.FeatureGates[neverEvicts]
 }

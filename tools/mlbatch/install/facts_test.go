@@ -83,7 +83,7 @@ func TestTheKueueOfTheClusterIsReadAsFarAsThatIsPossible(t *testing.T) {
 	}{
 		"all of it": {"registry.k8s.io/kueue/kueue:v0.16.1", []runtime.Object{configuration}, preflight.Kueue{
 			Served: true, Version: "v0.16.1", Configured: true, ManagesAll: true,
-			Frameworks: []string{"batch/job", "AppWrapper.v1beta2.workload.codeflare.dev"},
+			Frameworks: []string{"batch/job"}, // what is external, Kueue leaves to others
 		}},
 		"no configuration":          {"registry.k8s.io/kueue/kueue:v0.16.1", nil, preflight.Kueue{Served: true, Version: "v0.16.1"}},
 		"a broken configuration":    {"registry.k8s.io/kueue/kueue:v0.16.1", []runtime.Object{broken}, preflight.Kueue{Served: true, Version: "v0.16.1"}},

@@ -80,7 +80,7 @@ type Kueue struct {
 	Version string `json:"version"`
 	// ManagesAll is the value of manageJobsWithoutQueueName.
 	ManagesAll bool `json:"managesAll"`
-	// Frameworks are all integrations.
+	// Frameworks are its integrations. It leaves external ones to others.
 	Frameworks []string `json:"frameworks"`
 	// WaitsForPods is set if it has a section waitForPodsReady.
 	WaitsForPods bool `json:"waitsForPods"`

@@ -169,14 +169,7 @@ func (o Objects) integrationMissing() (found []sight) {
 
 // queues reports whether Kueue's configuration lists a kind.
 func (o Objects) queues(kind parts.Kind) bool {
-	return slices.ContainsFunc(o.Kueue.Frameworks, func(f string) bool { return same(f, kind.Framework) })
-}
-
-// same knows both spellings of frameworks: Kueue spells those of others Kind.version.group.
-func same(has, want string) bool {
-	group, kind, _ := strings.Cut(want, "/")
-	has = strings.ToLower(has)
-	return has == want || strings.HasPrefix(has, kind+".") && strings.HasSuffix(has, "."+group)
+	return slices.Contains(o.Kueue.Frameworks, kind.Framework)
 }
 
 // twoRecoveries: Kueue waits for pods if it is configured so, and from 0.19 on without being told.

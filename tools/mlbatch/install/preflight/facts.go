@@ -94,7 +94,7 @@ type Kueue struct {
 	Version string
 	// Configured is set if its configuration could be read.
 	Configured bool
-	// Frameworks are the frameworks in its configuration, including external ones.
+	// Frameworks are the frameworks in its configuration. It leaves external ones to others.
 	Frameworks []string
 	// ManagesAll is the value of manageJobsWithoutQueueName.
 	ManagesAll bool

@@ -173,11 +173,7 @@ func TestWhatIsKnownToGoWrongIsRefusedWithASentence(t *testing.T) {
 		"teams that are in another namespace": {func(f *Facts) {
 			f.Releases = append(f.Releases, Release{Name: "teams", Namespace: "mlbatch-system", Taken: []Object{{Kind: "Cohort", Name: "root", Owner: Owner{"teams", "tenants"}}}})
 		}, []string{"a release teams in namespace tenants has the Cohort root: use that one with --teams-namespace tenants, or adopt it with --take-ownership"}},
-		"their Kueue does all that is needed": {theirKueue, nil},
-		"their Kueue has AppWrappers as an external kind": {func(f *Facts) {
-			theirKueue(f)
-			f.Kueue.Frameworks = []string{"AppWrapper.v1beta2.workload.codeflare.dev"}
-		}, nil},
+		"their Kueue does all that is needed":        {theirKueue, nil},
 		"their Kueue's configuration cannot be read": {func(f *Facts) { theirKueue(f); f.Kueue.Configured, f.Kueue.Frameworks = false, nil }, nil},
 		"there is no Kueue at all":                   {func(f *Facts) { off(f, "kueue") }, []string{noKueue}},
 		"their Kueue is too old": {func(f *Facts) { theirKueue(f); f.Kueue.Version = "v0.14.9" },

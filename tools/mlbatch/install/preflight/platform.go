@@ -83,14 +83,8 @@ func kueueIsNotSupported(f Facts) []string {
 	return nil
 }
 
-// appWrapperFramework reports whether a name in Kueue's configuration means AppWrappers.
-// Kueue spells built-in and externally managed frameworks differently.
-func appWrapperFramework(name string) bool {
-	return name == "workload.codeflare.dev/appwrapper" || strings.EqualFold(name, "AppWrapper.v1beta2.workload.codeflare.dev")
-}
-
 func kueueDoesNotKnowAppWrappers(f Facts) []string {
-	if f.on("kueue") || !f.on("appwrapper") || !f.Kueue.Configured || slices.ContainsFunc(f.Kueue.Frameworks, appWrapperFramework) {
+	if f.on("kueue") || !f.on("appwrapper") || !f.Kueue.Configured || slices.Contains(f.Kueue.Frameworks, "workload.codeflare.dev/appwrapper") {
 		return nil
 	}
 	return []string{"AppWrappers would never start: add workload.codeflare.dev/appwrapper to integrations.frameworks in the configuration of the cluster's Kueue"}
