@@ -115,6 +115,40 @@ func TestBothHelmsFindNothingToSayAboutOurCharts(t *testing.T) {
 	}
 }
 
+// The charts around ours come out of both Helms as out of the SDK, which the tests of charts use.
+func TestBothHelmsRenderAPlatformOfOnesOwn(t *testing.T) {
+	for name, inner := range map[string]string{"operators": "mlbatch", "teams": "teams"} {
+		dir := filepath.Join(t.TempDir(), name)
+		if err := os.CopyFS(dir, os.DirFS(filepath.Join(checkout, "samples/platform", name))); err != nil {
+			t.Fatal(err)
+		}
+		archive, err := os.ReadFile(packaged(inner))
+		if err == nil {
+			err = os.MkdirAll(filepath.Join(dir, "charts"), 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "charts", filepath.Base(packaged(inner))), archive, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := bySDK(t, dir, inner, "")
+		for _, c := range clients {
+			t.Run(c.name+"/"+name, func(t *testing.T) {
+				if diff := cmp.Diff(documents(want), documents(c.template(t, dir, inner, ""))); diff != "" {
+					t.Errorf("(-SDK +%s)\n%s", c.name, diff)
+				}
+				if list := c.says(t, "dependency", "list", dir); !strings.Contains(list, "ok") || strings.Contains(list, "missing") {
+					t.Errorf("its dependencies are\n%s", list)
+				}
+				if said := c.says(t, "lint", dir, "--strict", "--quiet", "--kube-version", versions.LocalCluster.Kubernetes); strings.TrimSpace(said) != "" {
+					t.Errorf("lint says\n%s", said)
+				}
+			})
+		}
+	}
+}
+
 // A fork changes files and packages the charts again, with its own Helm.
 func TestWhatBothHelmsPackageAgainRendersTheSame(t *testing.T) {
 	for _, c := range clients {
