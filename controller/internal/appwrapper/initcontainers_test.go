@@ -19,6 +19,9 @@ func TestInitContainersOfPods(t *testing.T) {
 	ended := func(code int32, when int64) corev1.ContainerStatus {
 		return corev1.ContainerStatus{Name: "ended", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: at(when)}}}
 	}
+	waits := func(name string, restarts int32) corev1.ContainerStatus {
+		return corev1.ContainerStatus{Name: name, RestartCount: restarts, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: backOff}}}
+	}
 	var none time.Time
 	for sentence, tc := range map[string]struct {
 		phase        corev1.PodPhase
@@ -28,8 +31,11 @@ func TestInitContainersOfPods(t *testing.T) {
 		"one runs":                         {corev1.PodPending, []corev1.ContainerStatus{running("copy", 5, 0)}, at(5).Time, none},
 		"one runs after two others":        {corev1.PodPending, []corev1.ContainerStatus{ended(0, 5), ended(0, 7), running("copy", 8, 0)}, at(8).Time, at(7).Time},
 		"all have ended":                   {corev1.PodPending, []corev1.ContainerStatus{ended(0, 5)}, none, at(5).Time},
-		"one has failed":                   {corev1.PodPending, []corev1.ContainerStatus{ended(1, 5)}, none, none},
-		"one runs again":                   {corev1.PodPending, []corev1.ContainerStatus{running("copy", 5, 1)}, none, none},
+		"one has failed":                   {corev1.PodPending, []corev1.ContainerStatus{ended(1, 5)}, at(2).Time, none},
+		"one waits after it has failed":    {corev1.PodPending, []corev1.ContainerStatus{waits("copy", 0)}, at(2).Time, none},
+		"one runs again":                   {corev1.PodPending, []corev1.ContainerStatus{running("copy", 9, 1)}, at(2).Time, none},
+		"one runs again after another one": {corev1.PodPending, []corev1.ContainerStatus{ended(0, 5), running("copy", 9, 3)}, at(5).Time, at(5).Time},
+		"a side-car waits after a crash":   {corev1.PodPending, []corev1.ContainerStatus{waits("proxy", 3)}, none, none},
 		"it is a side-car":                 {corev1.PodPending, []corev1.ContainerStatus{running("proxy", 5, 0)}, none, none},
 		"none has begun":                   {corev1.PodPending, []corev1.ContainerStatus{{Name: "copy"}}, none, none},
 		"the clock of its node is behind":  {corev1.PodPending, []corev1.ContainerStatus{running("copy", -500, 0)}, at(0).Time, none},
@@ -39,7 +45,7 @@ func TestInitContainersOfPods(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			p := pod("p", tc.phase)
-			p.CreationTimestamp = at(0)
+			p.CreationTimestamp, p.Status.StartTime = at(0), new(at(2))
 			always := corev1.ContainerRestartPolicyAlways
 			p.Spec.InitContainers = []corev1.Container{{Name: "copy"}, {Name: "proxy", RestartPolicy: &always}}
 			waiting := relevantOf(p)
@@ -51,6 +57,36 @@ func TestInitContainersOfPods(t *testing.T) {
 			}
 			if wakes := relevantOf(p) != waiting; wakes != (tc.since != none) {
 				t.Errorf("it wakes: %t", wakes)
+			}
+		})
+	}
+}
+
+func TestCrashLoopsOfInitContainers(t *testing.T) {
+	since := metav1.Unix(1000, 0)
+	failed := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3}}
+	for sentence, tc := range map[string]struct {
+		name   string
+		status corev1.ContainerStatus
+		want   string
+		since  time.Time
+	}{
+		"it runs for the first time":     {"copy", corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: since}}}, "", time.Time{}},
+		"it waits after it has failed":   {"copy", corev1.ContainerStatus{RestartCount: 3, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: backOff}}}, "copy", time.Time{}},
+		"it runs again":                  {"copy", corev1.ContainerStatus{RestartCount: 1, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: since}}, LastTerminationState: failed}, "copy", since.Time},
+		"it has succeeded in the end":    {"copy", corev1.ContainerStatus{RestartCount: 1, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}, LastTerminationState: failed}, "", time.Time{}},
+		"of a side-car nobody waits for": {"proxy", corev1.ContainerStatus{RestartCount: 3, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: backOff}}}, "", time.Time{}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			p := pod("p", corev1.PodPending)
+			always := corev1.ContainerRestartPolicyAlways
+			p.Spec.InitContainers = []corev1.Container{{Name: "copy"}, {Name: "proxy", RestartPolicy: &always}}
+			tc.status.Name = tc.name
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{tc.status}
+			for what, p := range map[string]*corev1.Pod{"whole": p, "slim": slim(p).(*corev1.Pod), "slimmed twice": slim(slim(p)).(*corev1.Pod)} {
+				if got, since := crashLoopOf(p); got != tc.want || !since.Equal(tc.since) {
+					t.Errorf("%s: %q since %s", what, got, since)
+				}
 			}
 		})
 	}

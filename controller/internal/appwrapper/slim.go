@@ -237,7 +237,7 @@ func (in *interner) slimPod(pod *corev1.Pod) *corev1.Pod {
 	if runs {
 		slim.Status.InitContainerStatuses = in.slimCrashes(pod.Status.InitContainerStatuses)
 	}
-	slimInit(pod, slim)
+	in.slimInit(pod, slim)
 	in.slimFailures(pod, slim)
 	return slim
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
@@ -60,6 +61,42 @@ func TestRunningWatchesForCrashLoops(t *testing.T) {
 			given: []change{noticed, of(0, 0, runs), crashes(0)},
 			after: time.Hour + time.Minute,
 			want:  resets("InsufficientPodsReady"),
+		},
+		"pods that come one by one wait for the first": {
+			given: []change{inTurn, of(0, 0, runs), crashes(10 * time.Second)},
+			after: 5*time.Minute + 11*time.Second,
+			want:  announced,
+		},
+		"so do those that wait for other pods": {
+			given: []change{comes(kinds.OneByOne), of(0, 0, runs, runs), crashes(10 * time.Second)},
+			after: 6 * time.Minute,
+			want:  announced,
+		},
+		"a program that runs again has the warmup grace until the next pod comes": {
+			given: []change{inTurn, of(0, 0, runs), crashes(10 * time.Second), runsSince(4 * time.Minute)},
+			after: 6 * time.Minute,
+			want:  waitsFor(3 * time.Minute),
+		},
+		"a pod that does not start is late as usual": {
+			given: []change{inTurn, noticed, of(0, 0, pending), of(0, 0, runs), crashes(0)},
+			after: time.Hour + time.Minute,
+			want:  resets("InsufficientPodsReady"),
+		},
+		"so is one that other pods do not wait for": {
+			given: []change{comes(kinds.OneByOne), of(0, 0, runs), crashes(10 * time.Second)},
+			after: 6 * time.Minute,
+			want:  startsAgain("InsufficientPodsReady"),
+		},
+		"pods that crash nowhere do not wait for those of another component": {
+			given: []change{inTurn, and("second", func(s *lifecycle.Snapshot) { s.Components[0].Turns = nil }), of(0, 0, runs), of(1, 0, runs), crashes(10 * time.Second)},
+			after: 6 * time.Minute,
+			want:  startsAgain("InsufficientPodsReady"),
+		},
+		"a pod may prepare meanwhile, and may wait for the one that crashes": {
+			given: []change{of(0, 0, runs), crashes(10 * time.Second), of(0, 0, pending), begunAt(10 * time.Second)},
+			after: 6 * time.Minute,
+			want: outcome{Phase: v1beta2.AppWrapperRunning, Event: "CrashLoop", Requeue: 54*time.Minute + 10*time.Second,
+				Conditions: map[string]string{"Unhealthy": "True CrashLoop"}},
 		},
 		"it does not succeed without a report": {
 			given: []change{unknownKind, noticed, of(0, 0, done, done, runs), crashes(0)},

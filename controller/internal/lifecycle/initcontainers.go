@@ -40,3 +40,8 @@ func (v *view) prepares(p Pod) time.Time {
 	}
 	return time.Time{}
 }
+
+// hasPrepared: the pod is still pending after its time to prepare.
+func (p Pod) hasPrepared(now time.Time, grace time.Duration) bool {
+	return p.Phase == corev1.PodPending && !p.InitSince.IsZero() && !now.Before(p.InitSince.Add(grace))
+}

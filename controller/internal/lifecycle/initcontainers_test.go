@@ -13,11 +13,13 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
+// begunAt is for a pod whose init container was first started then.
+func begunAt(at time.Duration) change {
+	return last(func(p *lifecycle.Pod) { p.InitSince = deployedAt.Add(at) })
+}
+
 // The warmup grace is 5 minutes, and the init grace an hour.
 func TestInitContainersThatRun(t *testing.T) {
-	begunAt := func(at time.Duration) change {
-		return last(func(p *lifecycle.Pod) { p.InitSince = deployedAt.Add(at) })
-	}
 	preparedAt := func(at time.Duration) change {
 		return last(func(p *lifecycle.Pod) { p.InitEnded = deployedAt.Add(at) })
 	}
@@ -63,11 +65,6 @@ func TestInitContainersThatRun(t *testing.T) {
 			after: time.Minute,
 			want:  late,
 		},
-		"nobody waits for what others of a crash loop wait for": {
-			given: []change{of(0, 0, runs), last(func(p *lifecycle.Pod) { p.CrashLoop = "main" }), of(0, 0, pending), begunAt(time.Minute)},
-			after: 5 * time.Minute,
-			want:  late,
-		},
 		"pods that come one by one wait for each other's": {
 			given: []change{inTurn, of(0, 0, pending), begunAt(time.Minute)},
 			after: 7 * time.Minute,
@@ -94,6 +91,53 @@ func TestInitContainersThatRun(t *testing.T) {
 			given: []change{of(0, 0, runs, corev1.PodPending), begunAt(time.Minute), last(func(p *lifecycle.Pod) { p.Terminating = true })},
 			after: 5 * time.Minute,
 			want:  late,
+		},
+	})
+}
+
+// An init container that fails is started again and again. The training operator's own fails while it waits for the
+// master.
+func TestInitContainersThatFail(t *testing.T) {
+	fails := last(func(p *lifecycle.Pod) { p.Name, p.CrashLoop, p.Started = "p", "copy", deployedAt.Add(time.Second) })
+	runsSince := func(at time.Duration) change {
+		return last(func(p *lifecycle.Pod) { p.RunsSince = deployedAt.Add(at) })
+	}
+	crashes := outcome{Phase: v1beta2.AppWrapperRunning, Event: "CrashLoop", Conditions: map[string]string{"Unhealthy": "True CrashLoop"}, Requeue: 54 * time.Minute}
+	checkRows(t, runningJob, map[string]row{
+		"one that does so again and again is a crash loop": {
+			given: []change{of(0, 0, runs, pending), begunAt(time.Minute), fails},
+			after: 7 * time.Minute,
+			want:  crashes,
+		},
+		"until the init grace is over": {
+			given: []change{of(0, 0, runs, pending), begunAt(time.Minute), fails},
+			after: 61 * time.Minute,
+			want:  startsAgain("InsufficientPodsReady"),
+		},
+		"one that works after that is not": {
+			given: []change{of(0, 0, runs, pending), begunAt(time.Minute), fails, runsSince(6 * time.Minute)},
+			after: 7 * time.Minute,
+			want:  waitsFor(54 * time.Minute),
+		},
+		"nor is one that may wait for another pod that prepares": {
+			given: []change{of(0, 0, pending), begunAt(time.Minute), of(0, 0, pending), begunAt(time.Second), fails},
+			after: 7 * time.Minute,
+			want:  waitsFor(53*time.Minute + time.Second),
+		},
+		"or for one whose image comes after that": {
+			given: []change{of(0, 0, pending), last(func(p *lifecycle.Pod) { p.InitEnded = deployedAt.Add(4 * time.Minute) }), of(0, 0, pending), begunAt(time.Second), fails},
+			after: 7 * time.Minute,
+			want:  waitsFor(2 * time.Minute),
+		},
+		"of another component, none does": {
+			given: []change{and("second"), of(1, 0, pending, pending), begunAt(time.Minute), of(0, 0, runs, pending), begunAt(time.Minute), fails},
+			after: 4 * time.Minute,
+			want:  waitsFor(time.Minute),
+		},
+		"a pod that waits for a node is late nevertheless": {
+			given: []change{of(0, 0, pending), of(0, 0, pending), begunAt(time.Second), fails},
+			after: 5 * time.Minute,
+			want:  startsAgain("InsufficientPodsReady"),
 		},
 	})
 }

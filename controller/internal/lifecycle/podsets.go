@@ -139,7 +139,8 @@ func (s podSets) String() string {
 // podCounts counts pods.
 type podCounts struct {
 	pending, running, succeeded, failed int
-	crashing                            int // those that run, but their program crashes again and again
+	crashing                            int // those whose program, or an init container, crashes again and again
+	preparing                           int // those of the pending ones whose init containers run
 	givenUp                             int // those that have failed, and their component goes on without them
 	accepted                            int // all but those that their nodes rejected
 	unplaced                            int // those of the pending ones that have no node
@@ -153,10 +154,7 @@ func (c *podCounts) count(p Pod) {
 	}
 	switch p.Phase {
 	case corev1.PodPending:
-		c.pending++
-		if p.Node == "" && p.Started.IsZero() {
-			c.unplaced++
-		}
+		c.countPending(p)
 	case corev1.PodRunning:
 		c.countRunning(p)
 	case corev1.PodSucceeded:
@@ -166,6 +164,19 @@ func (c *podCounts) count(p Pod) {
 	case corev1.PodFailed:
 		c.failed++
 	}
+}
+
+func (c *podCounts) countPending(p Pod) {
+	switch {
+	case p.CrashLoop != "" && !p.Terminating:
+		c.crashing++
+		return
+	case !p.InitSince.IsZero() && !p.Terminating:
+		c.preparing++
+	case p.Node == "" && p.Started.IsZero():
+		c.unplaced++
+	}
+	c.pending++
 }
 
 func (c *podCounts) countRunning(p Pod) {
@@ -180,11 +191,13 @@ func (c *podCounts) countRunning(p Pod) {
 
 func (c *podCounts) add(o podCounts) {
 	c.pending, c.running, c.succeeded, c.failed = c.pending+o.pending, c.running+o.running, c.succeeded+o.succeeded, c.failed+o.failed
-	c.accepted, c.unplaced, c.crashing = c.accepted+o.accepted, c.unplaced+o.unplaced, c.crashing+o.crashing
+	c.accepted, c.unplaced = c.accepted+o.accepted, c.unplaced+o.unplaced
+	c.crashing, c.preparing = c.crashing+o.crashing, c.preparing+o.preparing
 }
 
 func (c podCounts) well() int    { return c.running + c.succeeded + c.givenUp }
 func (c podCounts) started() int { return c.crashing + c.well() }
+func (c podCounts) begun() int   { return c.preparing + c.started() }
 func (c podCounts) present() int { return c.pending + c.started() }
 func (c podCounts) alive() int   { return c.pending + c.running + c.crashing }
 func (c podCounts) ended() int   { return c.succeeded }

@@ -166,8 +166,8 @@ type Pod struct {
 	Ended time.Time
 	// Started is when the kubelet began with the pod; zero if it has not.
 	Started time.Time
-	// InitSince is since when an init container of a pending pod runs; zero if none does, or it has run before.
-	// InitEnded is when the last one ended that has succeeded.
+	// InitSince is when the init container of a pending pod was first started that has to end next, or no later than
+	// that; zero if there is none. InitEnded is when the last one ended that has succeeded.
 	InitSince, InitEnded time.Time
 	// NotReadySince is since when a pod with a readiness probe runs and is not ready; zero if it is ready,
 	// does not run, or has no such probe.
@@ -189,8 +189,9 @@ type Pod struct {
 	Finalizers []string
 	// ExitCodes are the exit codes, other than 0, of its terminated regular containers.
 	ExitCodes []int32
-	// CrashLoop is the container of a running pod whose program has crashed, and that its kubelet starts again;
-	// empty if there is none. RunsSince is since when it runs again; zero if it waits for that.
+	// CrashLoop is the container of a running pod, or the init container of a pending one, whose program has crashed,
+	// and that its kubelet starts again; empty if there is none. RunsSince is since when it runs again; zero if it
+	// waits for that.
 	CrashLoop string
 	RunsSince time.Time
 	// Failures are those of its containers, or of the pod as a whole, if the pod has failed.

@@ -72,12 +72,14 @@ func (s podSets) oneByOneOnly() bool {
 	return found && others.complete()
 }
 
-// lastProgress is when a pod was last created or started.
+// lastProgress is when a pod was last created or started, or its program was started again.
 func (v *view) lastProgress() time.Time {
 	last := v.created()
 	for _, p := range v.Pods {
 		if !v.belongsToFinished(p) {
-			last = later(last, later(earlier(p.Created, v.now), earlier(p.Started, v.now)))
+			for _, at := range []time.Time{p.Created, p.Started, p.RunsSince} {
+				last = later(last, earlier(at, v.now))
+			}
 		}
 	}
 	return last
