@@ -26,6 +26,7 @@ var cannotRun = []func(kind kinds.Kind, pod located) field.ErrorList{
 	wrongPodLabels,
 	missingContainer,
 	wrongPods,
+	wrongUnreadPods,
 }
 
 // impossible lists why component i could never run.

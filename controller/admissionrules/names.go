@@ -59,6 +59,8 @@ func breaks(rule kinds.NameRule, name string) []string {
 		return names.IsDNS1035Label(name)
 	case kinds.HostName:
 		return names.IsDNS1123Label(name)
+	case kinds.LabelKey:
+		return names.IsQualifiedName(name)
 	}
 	return names.IsValidLabelValue(name)
 }

@@ -104,6 +104,8 @@ func wrongAmounts(r *corev1.ResourceRequirements, path *field.Path) field.ErrorL
 		request := r.Requests[name]
 		at := path.Child("requests").Key(string(name))
 		switch {
+		case !limited && isDevice(name):
+			problems = append(problems, field.Required(path.Child("limits").Key(string(name)), fmt.Sprintf("must be the request, %s: devices are not shared", request.String())))
 		case !limited:
 		case request.Cmp(limit) > 0:
 			problems = append(problems, field.Invalid(at, request.String(), fmt.Sprintf("must be at most the limit, %s", limit.String())))
@@ -119,6 +121,8 @@ func impossibleAmounts(amounts corev1.ResourceList, path *field.Path) field.Erro
 	for _, name := range slices.Sorted(maps.Keys(amounts)) {
 		amount := amounts[name]
 		switch {
+		case !isResource(name):
+			problems = append(problems, field.Invalid(path.Key(string(name)), amount.String(), "is no resource of a container: devices have a domain, such as nvidia.com/gpu"))
 		case amount.Sign() < 0:
 			problems = append(problems, field.Invalid(path.Key(string(name)), amount.String(), "must not be negative"))
 		case isDevice(name) && !isWhole(amount):
@@ -126,6 +130,15 @@ func impossibleAmounts(amounts corev1.ResourceList, path *field.Path) field.Erro
 		}
 	}
 	return problems
+}
+
+// isResource: what is not among those of Kubernetes has a domain.
+func isResource(name corev1.ResourceName) bool {
+	switch name {
+	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
+		return true
+	}
+	return strings.Contains(string(name), "/") || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
 // isDevice: Kubernetes calls these extended resources.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -20,6 +21,8 @@ const (
 	HostName
 	// ServiceName begins with a letter, too.
 	ServiceName
+	// LabelKey may have a domain and a slash before it.
+	LabelKey
 )
 
 // Derived is a name that the controller of a resource makes of the resource's own, the longest of its
@@ -100,6 +103,16 @@ func (k Kind) AddedVolumes(template *unstructured.Unstructured) []string {
 	}
 	return k.volumes(template.Object)
 }
+
+// RestartPolicies are those that the pod templates may have, none if any will do.
+func (k Kind) RestartPolicies() []corev1.RestartPolicy { return k.restartPolicies }
+
+// The restart policies that templates of pods may have.
+var (
+	anyRestarts     = []corev1.RestartPolicy{corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever}
+	restartsOfJobs  = []corev1.RestartPolicy{corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever}
+	restartsForGood = []corev1.RestartPolicy{corev1.RestartPolicyAlways}
+)
 
 // MainContainer is the container that each pod template must have, "" if it may have any.
 func (k Kind) MainContainer() string { return k.container }

@@ -69,10 +69,10 @@ func times(a, b int32) (int32, error) {
 	return int32(product), nil
 }
 
-// present tells whether the field exists, whatever its type.
+// present tells whether the field exists, whatever its type. To the API server, null is as good as absent.
 func present(object map[string]any, fields ...string) bool {
-	_, found, err := unstructured.NestedFieldNoCopy(object, fields...)
-	return found && err == nil
+	value, found, err := unstructured.NestedFieldNoCopy(object, fields...)
+	return found && err == nil && value != nil
 }
 
 // items are the objects in a list, each at its index; an item that is no object is nil.

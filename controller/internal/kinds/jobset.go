@@ -25,13 +25,14 @@ var jobSet = Kind{
 	ended:   jobSetEnded,
 	pauses:  true, // its Jobs do
 
-	knownToKueue: always,
-	verdict:      verdictFromConditions("Completed", "Failed"),
-	finalReason:  finalReasons([]string{"Failed"}, "FailJobSetFailurePolicyAction"),
-	derived:      jobSetNames,
-	suspended:    jobSetSuspended,
-	faults:       jobSetFaults,
-	volumes:      jobSetVolumes,
+	knownToKueue:    always,
+	verdict:         verdictFromConditions("Completed", "Failed"),
+	finalReason:     finalReasons([]string{"Failed"}, "FailJobSetFailurePolicyAction"),
+	derived:         jobSetNames,
+	suspended:       jobSetSuspended,
+	faults:          jobSetFaults,
+	restartPolicies: restartsOfJobs,
+	volumes:         jobSetVolumes,
 }
 
 // jobSetNames are those that JobSet's webhook checks. It makes Jobs Indexed if they do not say what they are.

@@ -11,6 +11,7 @@ package kinds
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -81,6 +82,9 @@ type Kind struct {
 
 	// container is the name that a container of each pod template must have; empty if any will do.
 	container string
+
+	// restartPolicies are those that its pod templates may have; nil if its controller writes another one over it.
+	restartPolicies []corev1.RestartPolicy
 
 	// finalReason is why a resource that has failed would fail again; nil for a kind that never says so.
 	finalReason func(object map[string]any) string

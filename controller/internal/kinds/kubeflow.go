@@ -28,6 +28,7 @@ func kubeflowJob(version, kind, field, container string, roles ...string) Kind {
 		finalReason: kubeflowDeadline,
 		derived:     func(object map[string]any) []Derived { return roleServices(object, field) },
 		suspended:   suspendedBy("spec.runPolicy.suspend", "spec.runPolicy.managedBy"),
+		faults:      func(object map[string]any) []Fault { return wrongRestarts(object, version, field) },
 		container:   container,
 	}
 }
@@ -42,6 +43,20 @@ func roleServices(object map[string]any, field string) []Derived {
 		})
 	}
 	return names
+}
+
+// wrongRestarts: the operators write this policy into the pods, over the one of the template.
+func wrongRestarts(object map[string]any, version, field string) (faults []Fault) {
+	policies := []string{"", "Always", "OnFailure", "Never", "ExitCode"}
+	if version == "v2beta1" {
+		policies = []string{"", "OnFailure", "Never"}
+	}
+	for _, role := range slices.Sorted(maps.Keys(withTemplate(object, field))) {
+		if policy := text(object, "spec", field, role, "restartPolicy"); !slices.Contains(policies, policy) {
+			faults = append(faults, Fault{Path: "spec." + field + "." + role + ".restartPolicy", Value: policy, Why: "must be one of: " + strings.Join(policies[1:], ", ")})
+		}
+	}
+	return faults
 }
 
 func (k Kind) with(volumes func(map[string]any) []string) Kind {

@@ -20,8 +20,9 @@ var leaderWorkerSet = Kind{
 	turns: onePath(lwsTemplate+"workerTemplate", OneByOne, func(object map[string]any) bool {
 		return text(object, "spec", "startupPolicy") == "LeaderReady"
 	}),
-	inQueue: withoutSurgingGroups,
-	derived: leaderWorkerSetNames,
+	inQueue:         withoutSurgingGroups,
+	restartPolicies: restartsForGood,
+	derived:         leaderWorkerSetNames,
 	volumes: func(object map[string]any) []string {
 		return namesOf(items(object, "spec", "leaderWorkerTemplate", "volumeClaimTemplates"), "metadata", "name")
 	},

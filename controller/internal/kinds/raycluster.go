@@ -19,13 +19,15 @@ import (
 // rayCluster is a RayCluster: a head and any number of worker groups. It never ends and
 // recovers from the failures that it reports, so it has no verdict.
 var rayCluster = Kind{
-	GVK:          schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayCluster"},
-	podSets:      rayPodSets("template.spec", rayWorkers, "spec"),
-	formerly:     rayPodSets("template.spec", rayReplicas, "spec"),
-	knownToKueue: oneHostEach("spec"),
-	suspended:    raySuspended("spec"),
-	derived:      rayServices(""),
-	volumes:      rayVolumes,
+	GVK:             schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayCluster"},
+	podSets:         rayPodSets("template.spec", rayWorkers, "spec"),
+	formerly:        rayPodSets("template.spec", rayReplicas, "spec"),
+	knownToKueue:    oneHostEach("spec"),
+	suspended:       raySuspended("spec"),
+	faults:          rayFaults("spec"),
+	derived:         rayServices(""),
+	restartPolicies: anyRestarts,
+	volumes:         rayVolumes,
 
 	neverSucceeds: always,
 }

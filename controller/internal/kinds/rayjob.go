@@ -25,14 +25,16 @@ var rayJob = Kind{
 	knownToKueue: func(object map[string]any) bool {
 		return !hasSubmitter(object) && oneHostEach("spec", "rayClusterSpec")(object)
 	},
-	turns:       onePath("template.spec.submitterPodTemplate", Aside, hasSubmitter),
-	uncounted:   attemptsThatOverlap,
-	suspended:   raySuspended("spec.rayClusterSpec", "spec.suspend", "spec.managedBy"),
-	derived:     rayServices(ofItsCluster),
-	volumes:     rayVolumes,
-	inQueue:     removeCluster,
-	verdict:     rayJobVerdict,
-	finalReason: rayJobFinal,
+	turns:           onePath("template.spec.submitterPodTemplate", Aside, hasSubmitter),
+	uncounted:       attemptsThatOverlap,
+	suspended:       raySuspended("spec.rayClusterSpec", "spec.suspend", "spec.managedBy"),
+	faults:          rayJobFaults,
+	derived:         rayServices(ofItsCluster),
+	restartPolicies: anyRestarts,
+	volumes:         rayVolumes,
+	inQueue:         removeCluster,
+	verdict:         rayJobVerdict,
+	finalReason:     rayJobFinal,
 }
 
 func rayJobPodSets(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {

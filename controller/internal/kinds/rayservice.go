@@ -10,14 +10,16 @@ import (
 
 // rayService is a RayService: the pods of its cluster. It never succeeds.
 var rayService = Kind{
-	GVK:         schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayService"},
-	podSets:     rayPodSets("template.spec.rayClusterConfig", rayWorkers, "spec", "rayClusterConfig"),
-	formerly:    rayPodSets("template.spec.rayClusterConfig", rayReplicas, "spec", "rayClusterConfig"),
-	verdict:     rayServiceVerdict,
-	finalReason: finalReasons([]string{"Ready"}, validationFailed),
-	suspended:   raySuspended("spec.rayClusterConfig", "spec.managedBy"),
-	derived:     rayServices(ofItsCluster),
-	volumes:     rayVolumes,
+	GVK:             schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayService"},
+	podSets:         rayPodSets("template.spec.rayClusterConfig", rayWorkers, "spec", "rayClusterConfig"),
+	formerly:        rayPodSets("template.spec.rayClusterConfig", rayReplicas, "spec", "rayClusterConfig"),
+	verdict:         rayServiceVerdict,
+	finalReason:     finalReasons([]string{"Ready"}, validationFailed),
+	suspended:       raySuspended("spec.rayClusterConfig", "spec.managedBy"),
+	faults:          rayFaults("spec.rayClusterConfig"),
+	derived:         rayServices(ofItsCluster),
+	restartPolicies: anyRestarts,
+	volumes:         rayVolumes,
 
 	neverSucceeds: always,
 }
