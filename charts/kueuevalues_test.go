@@ -18,9 +18,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kueueTable is files/kueue.yaml: what becomes of each value of Kueue. A row is a text, or a judgement.
+// kueueTable is files/kueue.yaml: what becomes of each value of Kueue. A row is a text, or a judgement. What feature
+// gates require is compared with Kueue in tools/artifacts/components/kueue/gates.
 type kueueTable struct {
 	Values, Configuration, FeatureGates map[string]any
+	Requires                            map[string][]string
+	OffByDefault                        []string
 }
 
 func tableOfKueue(t *testing.T) (table kueueTable) {
@@ -130,6 +133,7 @@ managerConfig:
     fairSharing: {preemptionStrategies: [LessThanOrEqualToFinalShare, LessThanInitialShare]}
     health: {healthProbeBindAddress: ":9091", readinessEndpointName: ready, livenessEndpointName: alive}
     internalCertManagement: {enable: false}
+    featureGates: {LocalQueueMetrics: true}
     admissionFairSharing: {usageHalfLifeTime: 1h}
     resources:
       quotaCheckStrategy: IgnoreUndeclared
@@ -171,6 +175,7 @@ func TestValuesThatKueueCannotHaveAreRefusedOrNoted(t *testing.T) {
 			delete(judgement, "refuse")
 			delete(judgement, "note")
 			delete(judgement, "unless")
+			delete(judgement, "needed")
 			if diff := cmp.Diff(map[string]any{}, judgement); diff != "" {
 				t.Errorf("%s has other keys (-want +got)\n%s", at, diff)
 			}
@@ -246,16 +251,21 @@ func TestValuesOfKueueThatFitEachOther(t *testing.T) {
 
 // Kueue's chart hands on what feature gates are called and set to, and Kueue ends at once if it cannot read them.
 func TestFeatureGatesWithWhichKueueWouldNotStart(t *testing.T) {
-	for want, wrong := range map[string]map[string]any{
-		"must have enabled, with true or false":    gate("ReclaimablePods", "true"),
-		"has no feature gate ReclaimPods":          gate("ReclaimPods", true),
-		"HierarchicalCohorts in kueue.controller":  gate("HierarchicalCohorts", false),
-		"set UnadmittedWorkloadsObservability to":  gate("UnadmittedWorkloadsExplicitStatus", true),
-		"TASReplaceNodeOnPodTermination to false,": gate("TASFailedNodeReplacement", false),
-		"TASHandleOverlappingFlavors to false, to": gate("TopologyAwareScheduling", false),
+	const tas = "TopologyAwareScheduling"
+	for want, wrong := range map[string][]any{
+		"must have enabled, with true or false":           {gate("ReclaimablePods", "true")},
+		"ReclaimPods in kueue.controllerManager.featureG": {gate("ReclaimPods", true)},
+		"is no feature gate of Kueue v0.19.2: remove it,": {gate("ReclaimPods", true)},
+		"nobody has tried it with those of Kubernetes' l": {gate("WatchList", true)},
+		"HierarchicalCohorts in kueue.controllerManager.": {gate("HierarchicalCohorts", false)},
+		"Observability being off: set it to true, or Una": {gate("UnadmittedWorkloadsExplicitStatus", true)},
+		"TASReplaceNodeOnPodTermination to false, in kue": {gate("TASFailedNodeReplacement", false)},
+		"TASHandleOverlappingFlavors, TASMultiLayerTopol": {gate(tas, false)},
+		"or ElasticJobsViaWorkloadSlicesWithTAS to false": {gate("ElasticJobsViaWorkloadSlices", false), gate("ElasticJobsViaWorkloadSlicesWithTAS", true)},
+		"set it to true, or KueueDRAIntegrationConsumabl": {gate("KueueDRAIntegration", false), gate("KueueDRAIntegrationConsumableCapacity", true)},
 	} {
 		t.Run(want, func(t *testing.T) {
-			gates := []any{gate("DisableWaitForPodsReady", true), gate("FinishOrphanedWorkloads", false), wrong}
+			gates := append([]any{gate("DisableWaitForPodsReady", true), gate("FinishOrphanedWorkloads", false)}, wrong...)
 			_, err := render(t, "mlbatch", map[string]any{"kueue": map[string]any{"controllerManager": map[string]any{"featureGates": gates}}})
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("it is refused with %v", err)

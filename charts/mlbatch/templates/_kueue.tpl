@@ -35,8 +35,7 @@ its finalizers.
 
 {{/* Whether Kueue's visibility API is on, in the scope of Kueue's chart: true, or nothing. */}}
 {{- define "mlbatch.kueueIsVisible" -}}
-{{- $configuration := include "platform.kueueConfiguration" .Values.managerConfig | fromYaml }}
-{{- $on := ne (toString ($configuration.featureGates).VisibilityOnDemand) "false" }}
+{{- $on := true }}
 {{- range .Values.controllerManager.featureGates }}
 {{- if and (eq .name "VisibilityOnDemand") (not .enabled) }}
 {{- $on = false }}

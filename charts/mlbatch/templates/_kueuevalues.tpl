@@ -9,8 +9,9 @@ value that is empty is not set.
 {{- $gates := include "mlbatch.kueueGates" $root | fromJson }}
 {{- $in := dict "values" $root.Values.kueue "configuration" $configuration "featureGates" $gates }}
 {{- $at := dict "values" "kueue.%s %s" "configuration" "%s in kueue.managerConfig.configuration %s" "featureGates" "%s in kueue.controllerManager.featureGates %s" }}
-{{- range $part, $rows := $root.Files.Get "files/kueue.yaml" | fromYaml }}
-{{- range $name, $row := $rows }}
+{{- $table := $root.Files.Get "files/kueue.yaml" | fromYaml }}
+{{- range $part := keys $in | sortAlpha }}
+{{- range $name, $row := get $table $part }}
 {{- if kindIs "map" $row }}
 {{- $value := get $in $part }}
 {{- range trimSuffix ".*" $name | splitList "." }}
@@ -21,6 +22,9 @@ value that is empty is not set.
 {{- end }}
 {{- end }}
 {{- $allowed := list "" "<nil>" "map[]" "[]" }}
+{{- if $row.needed }}
+{{- $value = $value | default "nothing" }}
+{{- end }}
 {{- range $row.unless }}
 {{- $allowed = append $allowed (tpl . $root) }}
 {{- end }}
