@@ -87,10 +87,17 @@ func limits(schema map[string]any) (edges []any) {
 	return edges
 }
 
-// lists are empty, longer than the value, or have one more item.
+// many is more items than a policy can look at one by one, with the cost that an API server grants it.
+const many = 2000
+
+// lists are empty, longer than the value, or have one more item, or many.
 func lists(s variation.Schemas, schema map[string]any, value any, random *rand.Rand) []any {
 	now, _ := value.([]any)
-	all := []any{[]any{}, append(slices.Clone(now), corner(s, s.Resolve(schema["items"]), nil, random))}
+	item := corner(s, s.Resolve(schema["items"]), nil, random)
+	all := []any{[]any{}, append(slices.Clone(now), item)}
+	if random.IntN(8) == 0 {
+		all = append(all, slices.Repeat([]any{item}, many))
+	}
 	if len(now) > 0 {
 		all = append(all, slices.Concat(now, now), now[:len(now)-1])
 	}

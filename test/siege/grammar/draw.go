@@ -168,10 +168,10 @@ func (e *episode) change(o made) []change {
 // sorts of changes.
 var sorts = []choice[func(*episode, made) []change]{
 	{3, (*episode).walked},
-	{4, (*episode).spoken},
+	{9, (*episode).spoken},
 	{2, (*episode).resized},
-	{4, (*episode).retemplated},
-	{1, func(e *episode, _ made) []change { return []change{kept(e.random)} }},
+	{9, (*episode).retemplated},
+	{2, func(e *episode, _ made) []change { return []change{kept(e.random)} }},
 	{1, (*episode).owned},
 	{2, (*episode).labelled},
 }

@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	counts   = []any{int64(0), int64(1), int64(2), int64(5), int64(30)}
+	counts   = []any{int64(0), int64(1), int64(2), int64(5), int64(30), int64(90)}
 	seconds  = []any{int64(-1), int64(0), int64(1), int64(5)}
 	switches = []any{true, false}
 	classes  = []any{"system-node-critical", "low-priority", "none-such"}

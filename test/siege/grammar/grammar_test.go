@@ -150,6 +150,18 @@ func TestCornersOfASchema(t *testing.T) {
 	}
 }
 
+func TestListsAreLongAtTimes(t *testing.T) {
+	names, long := schema(t, "{type: array, items: {type: boolean}}"), 0
+	for i := range uint64(200) {
+		if list, is := corner(nil, names, []any{}, rand.New(rand.NewPCG(i, 0))).([]any); is && len(list) == many {
+			long++
+		}
+	}
+	if long == 0 || long > 100 {
+		t.Errorf("%d of 200 lists are long", long)
+	}
+}
+
 // Fields that operators share are found by their names, also where the object lacks them, and in no pod template.
 func TestFieldsThatOperatorsShare(t *testing.T) {
 	spec := schema(t, `
