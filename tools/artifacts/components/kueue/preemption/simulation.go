@@ -73,8 +73,9 @@ type Settings struct {
 // Job is work of one pod set, in the queue of its team.
 type Job struct {
 	Name, Queue string
-	GPUs, CPUs  int64
+	GPUs, CPUs  int64 // of each pod
 	Priority    int32
+	Pods        int32 // 0 for one
 }
 
 // Outcome says what happened after the last arrival.
@@ -263,7 +264,7 @@ func (s *simulation) arrive(job Job) {
 		ObjectMeta: api.ObjectMeta{Name: job.Name, Namespace: job.Queue, UID: types.UID(job.Name),
 			CreationTimestamp: api.NewTime(s.clock.Now())},
 		Spec: queue.WorkloadSpec{QueueName: "default-queue", Priority: &job.Priority, PodSets: []queue.PodSet{{
-			Name: "main", Count: 1, Template: core.PodTemplateSpec{Spec: core.PodSpec{Containers: []core.Container{{
+			Name: "main", Count: max(1, job.Pods), Template: core.PodTemplateSpec{Spec: core.PodSpec{Containers: []core.Container{{
 				Name: "main", Resources: core.ResourceRequirements{Requests: core.ResourceList{
 					GPU: *resource.NewQuantity(job.GPUs, resource.DecimalSI),
 					CPU: *resource.NewQuantity(job.CPUs, resource.DecimalSI)}},
