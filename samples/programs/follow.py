@@ -10,7 +10,7 @@ PHASES = {"": "Waits", "Suspended": "Waits", "Resuming": "Starts", "Running": "S
 COUNTS = ("FailureRetries", "StartupRetries", "Migrations", "Preemptions")
 
 
-def conclude(aw, gone):
+def conclude(aw):
     """A conclusion that has Ended is never taken back."""
     meta, status = aw["metadata"], aw.get("status", {})
     reasons = {c["type"]: c["reason"] for c in status.get("conditions", []) if c["status"] == "True"}
@@ -18,7 +18,6 @@ def conclude(aw, gone):
     phase, finished = status.get("phase", ""), reasons.get("Finished")
     rows = [  # the first that holds
         (finished, finished, cause if finished == "Failed" else "", True),
-        (gone, "Deleted", "", True),
         ("deletionTimestamp" in meta, "BeingDeleted", "", False),
         ("Deactivated" in reasons, "Deactivated", reasons.get("Deactivated"), False),
         ("Requeued" in reasons, "WaitsAgain", reasons.get("Requeued"), False),
@@ -47,8 +46,9 @@ class Follower:
         if os.path.exists(file):
             self.known = json.loads(pathlib.Path(file).read_text())
 
-    def see(self, aw, gone):
-        now = conclude(aw, gone)
+    def see(self, now, gone):
+        if gone and not now["Ended"]:
+            now.update(Is="Deleted", Because="", Ended=True)
         was = self.known.get(now["UID"], {"Ended": False})
         if not was["Ended"] and now != {**was, "AsOf": now["AsOf"]}:
             print(json.dumps(now), flush=True)  # a program acts here; after a crash it may do so twice
@@ -59,31 +59,20 @@ class Follower:
         os.replace(self.file + ".new", self.file)
 
     def follow(self):
-        """Lists, and watches until something is wrong: then it has to list again."""
+        """Lists, and watches until the watch ends or fails. Then it has to list again."""
         with self.get("") as response:
             listed = json.load(response)
         version = listed["metadata"]["resourceVersion"]
         for aw in listed["items"]:
-            self.see(aw, False)
+            self.see(conclude(aw), False)
         there = {aw["metadata"]["uid"] for aw in listed["items"]}
         for uid in set(self.known) - there:  # it went while nobody watched
-            was = self.known[uid]
-            counts = {c[0].lower() + c[1:]: was[c] for c in COUNTS}
-            self.see({"metadata": {"uid": uid, "name": was["Name"], "resourceVersion": version}, "status": counts}, True)
-        while True:  # the server ends each watch after a while
-            version = self.watch(version)
-
-    def watch(self, version):
-        query = "?watch=1&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion="
-        with self.get(query + version) as response:
-            for line in response:
-                event = json.loads(line)
+            self.see({**self.known[uid], "AsOf": version}, True)
+        with self.get("?watch=1&timeoutSeconds=300&resourceVersion=" + version) as response:
+            for event in map(json.loads, response):
                 if event["type"] == "ERROR":
                     raise OSError("the version is too old")
-                version = event["object"]["metadata"]["resourceVersion"]
-                if event["type"] != "BOOKMARK":
-                    self.see(event["object"], event["type"] == "DELETED")
-        return version
+                self.see(conclude(event["object"]), event["type"] == "DELETED")
 
     def get(self, query):
         request = urllib.request.Request(self.url + query, headers=self.headers)

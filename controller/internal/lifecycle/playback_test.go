@@ -138,7 +138,7 @@ func (p *playback) list(w http.ResponseWriter) {
 	write(w, map[string]any{"metadata": map[string]any{"resourceVersion": strconv.Itoa(p.version)}, "items": items})
 }
 
-// watch answers with what has happened since, and ends: the next request says that the client has seen it.
+// watch answers with what has happened since, and ends: the next watch says that the client has seen it.
 func (p *playback) watch(ctx context.Context, w http.ResponseWriter, from int) {
 	defer context.AfterFunc(ctx, p.changed.Broadcast)()
 	p.mu.Lock()
@@ -155,8 +155,6 @@ func (p *playback) watch(ctx context.Context, w http.ResponseWriter, from int) {
 	for version := from + 1; version <= p.version; version++ {
 		p.send(w, version)
 	}
-	bookmark := map[string]any{"metadata": map[string]any{"resourceVersion": strconv.Itoa(p.version)}}
-	write(w, map[string]any{"type": "BOOKMARK", "object": bookmark})
 }
 
 func (p *playback) send(w http.ResponseWriter, version int) {
