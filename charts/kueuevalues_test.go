@@ -188,8 +188,9 @@ func otherGates(table kueueTable, verdict string) []any {
 	gates := []any{gate("DisableWaitForPodsReady", true), gate("FinishOrphanedWorkloads", false)}
 	for name, row := range table.FeatureGates {
 		if judgement, _ := row.(map[string]any); judgement[verdict] != nil {
-			ours := utilfeature.DefaultFeatureGate.Enabled(featuregate.Feature(name)) || name == "PrioritizePreemptorWorkloads"
-			gates = append(gates, gate(name, !ours))
+			kueues := utilfeature.DefaultFeatureGate.Enabled(featuregate.Feature(name))
+			changed := name == "PrioritizePreemptorWorkloads" || name == "VisibilityOnDemand"
+			gates = append(gates, gate(name, kueues == changed))
 		}
 	}
 	return gates

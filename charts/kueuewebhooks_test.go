@@ -89,14 +89,16 @@ func TestKueueDoesNotValidateWhatIsBeingDeleted(t *testing.T) {
 }
 
 // An API that is registered and does not answer keeps each namespace of the cluster from being deleted.
-func TestTheVisibilityAPIIsRegisteredIfItIsServed(t *testing.T) {
-	gate := map[string]any{"name": "VisibilityOnDemand", "enabled": false}
+func TestTheVisibilityAPIIsRegisteredIfItIsWanted(t *testing.T) {
+	gate := func(enabled bool) any { return map[string]any{"name": "VisibilityOnDemand", "enabled": enabled} }
 	others := []any{map[string]any{"name": "DisableWaitForPodsReady", "enabled": true}, map[string]any{"name": "FinishOrphanedWorkloads", "enabled": false}}
 	for name, row := range map[string]struct {
 		gates []any
 		want  int
 	}{
-		"it is": {others, 2}, "it is not": {append(others, gate), 0},
+		"it is":                    {append(others, gate(true)), 2},
+		"it is not":                {append(others, gate(false)), 0},
+		"other gates are set only": {others, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			values := map[string]any{"kueue": map[string]any{"controllerManager": map[string]any{"featureGates": row.gates}}}

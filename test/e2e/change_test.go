@@ -118,7 +118,7 @@ func (s *story) whySays(ctx context.Context, aw *workload.AppWrapper, code strin
 	}
 }
 
-// isNext checks that the user is told the position in the queue, which only Kueue knows.
+// isNext checks that the user learns the position in the queue.
 func (s *story) isNext(ctx context.Context, reader client.Client, aw *workload.AppWrapper) {
 	s.t.Helper()
 	s.until(ctx, "why says that "+aw.Name+" is the next", func(ctx context.Context) (string, error) {

@@ -171,6 +171,23 @@ func TestWhySaysWhyInAFewRequests(t *testing.T) {
 	}
 }
 
+// By default, Kueue's visibility API is not served.
+func TestWithoutKueuesOrderWorkloadsSayWhoIsAhead(t *testing.T) {
+	world := busyNamespace()
+	delete(world, visible)
+	for want, forbidden := range map[string][]string{
+		"  467 are ahead of it in its ClusterQueue, 467 of them in its own queue\n": nil,
+		"  467 are ahead of it in its own queue\n":                                  {queues + "/clusterqueues"},
+	} {
+		home(t)
+		kubeconfig, _ := whyServer(t, world, forbidden...)
+		out, _, err := command(t, "why", "train7", "--kubeconfig="+kubeconfig)
+		if err != nil || !strings.Contains(out, want) || strings.Contains(out, "its position") {
+			t.Errorf("%v: the answer lacks %q:\n%s", err, want, out)
+		}
+	}
+}
+
 const (
 	nodesPath = "/api/v1/nodes"
 	podsPath  = "/api/v1/pods"

@@ -33,12 +33,15 @@ its finalizers.
 {{- end }}
 {{- end }}
 
-{{/* Whether Kueue's visibility API is on, in the scope of Kueue's chart: true, or nothing. */}}
+{{/*
+Whether Kueue's visibility API is wanted, in the scope of Kueue's chart: true, or nothing. While an API that is
+registered does not answer, no namespace of the cluster can be deleted.
+*/}}
 {{- define "mlbatch.kueueIsVisible" -}}
-{{- $on := true }}
+{{- $on := false }}
 {{- range .Values.controllerManager.featureGates }}
-{{- if and (eq .name "VisibilityOnDemand") (not .enabled) }}
-{{- $on = false }}
+{{- if eq .name "VisibilityOnDemand" }}
+{{- $on = .enabled }}
 {{- end }}
 {{- end }}
 {{- if $on }}true{{ end }}

@@ -131,7 +131,7 @@ func (r *gathering) judgeQueue(queues []kueue.ClusterQueue) {
 	r.Absent["ClusterQueue"] = wanted
 }
 
-// readPosition reads Kueue's own order. If it is not served, users cannot change that.
+// readPosition reads Kueue's own order. If it is not served, as by default, Workloads and queues say almost the same.
 func (r *gathering) readPosition(ctx context.Context) {
 	queue, answer := &unstructured.Unstructured{}, &unstructured.Unstructured{} // the scheme lacks its LocalQueue
 	queue.SetGroupVersionKind(visibility.SchemeGroupVersion.WithKind("LocalQueue"))
@@ -140,6 +140,8 @@ func (r *gathering) readPosition(ctx context.Context) {
 	if err := r.client.SubResource("pendingworkloads").Get(ctx, queue, answer); err != nil {
 		if !apierrors.IsNotFound(err) {
 			r.unread(err, "its position in the queue")
+		} else if r.counted {
+			r.Position = explain.PositionAmong(r.workloads, r.Workload, r.LocalQueue, r.ClusterQueues)
 		}
 		return
 	}

@@ -59,11 +59,6 @@ type Step struct {
 	Objects
 }
 
-// Position is where Kueue has a Workload in its queues, counted from 0.
-type Position struct {
-	LocalQueue, ClusterQueue int32
-}
-
 // Explanation is the answer.
 type Explanation struct {
 	Kind      string `json:"kind"`

@@ -64,15 +64,10 @@ func (o Objects) completed(n Number) Number {
 	return n
 }
 
-// FirstInQueue is said of the work that Kueue admits next.
-const FirstInQueue = "it is the first in its ClusterQueue"
-
 // who is ahead, and who has borrowed what is missing.
 func (o Objects) who(numbers []Number) (all []string) {
-	if p := o.Position; p != nil && p.ClusterQueue == 0 {
-		all = append(all, FirstInQueue)
-	} else if p != nil {
-		all = append(all, fmt.Sprintf("%d are ahead of it in its ClusterQueue, %d of them in its own queue", p.ClusterQueue, p.LocalQueue))
+	if o.Position != nil {
+		all = append(all, o.Position.words(o.queue()))
 	}
 	seen := map[string]bool{}
 	for _, n := range numbers {

@@ -13,10 +13,14 @@ import (
 
 // behind is about work that Kueue has not come to: other work is ahead of it.
 func behind(o Objects) []Cause {
-	if !o.pending() || o.inactive() || o.Position == nil || o.Position.ClusterQueue <= 0 {
+	if !o.pending() || o.inactive() || o.Position == nil {
 		return nil
 	}
-	place := Evidence{o.workload(), "position in its ClusterQueue, counted from 0", fmt.Sprint(o.Position.ClusterQueue)}
+	others, where := o.Position.ahead()
+	if others == 0 {
+		return nil
+	}
+	place := Evidence{o.workload(), "position in its " + where + ", counted from 0", fmt.Sprint(others)}
 	ahead := func(c *Cause) { c.Who = o.who(nil) }
 	if q := o.queue(); q != nil && q.Spec.QueueingStrategy == kueue.StrictFIFO {
 		strict := Evidence{"ClusterQueue " + q.Name, "spec.queueingStrategy", string(kueue.StrictFIFO)}
