@@ -175,7 +175,9 @@ func boundPods(in *interner, rules nodehealth.Rules) toolscache.TransformFunc {
 				slim.Spec.NodeName = intern(in, pod.Spec.NodeName)
 			} else if podtemplate.AsksFor(&pod.Spec, name) {
 				slim.Spec.NodeName = intern(in, pod.Spec.NodeName)
-				used[name] = max(used[name], 1)
+				if !nodehealth.IsDevice(name) { // devices are counted already, each by its own name
+					used[name] = 1
+				}
 			}
 		}
 		if cause, rejected := nodehealth.Rejection(pod); rejected && rules.Monitored {

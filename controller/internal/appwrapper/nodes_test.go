@@ -15,6 +15,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
+	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 	"github.com/mlbatch/mlbatch/test/given"
 )
 
@@ -160,6 +161,20 @@ func TestAPodThatIsBoundIsNewsIfItMayHaveToLeave(t *testing.T) {
 				t.Errorf("appears %t, is bound %t", appears, is)
 			}
 		})
+	}
+}
+
+// A part of a GPU counts by its own name, and what is wrong with the GPU is wrong with it.
+func TestPodsWithPartsOfDevicesKeepTheirNode(t *testing.T) {
+	p := gpuPod("p", "n", corev1.PodRunning)
+	p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/mig-1g.10gb": resource.MustParse("2")}
+	kept, err := boundPods(newInterner(), nodehealth.Rules{Labels: theRules.Labels})(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slim := kept.(*corev1.Pod)
+	if diff := cmp.Diff(map[string]int64{"nvidia.com/mig-1g.10gb": 2}, devicesOfPod(slim)); diff != "" || slim.Spec.NodeName != "n" {
+		t.Errorf("on %q (-want +got):\n%s", slim.Spec.NodeName, diff)
 	}
 }
 

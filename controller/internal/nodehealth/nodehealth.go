@@ -140,9 +140,9 @@ func (r Rules) tainted(node *corev1.Node) []Finding {
 func (r Rules) devicesMissing(node *corev1.Node) []Finding {
 	var findings []Finding
 	for _, rule := range r.DevicesMissing {
-		for _, name := range rule.Resources {
-			usable, all := node.Status.Allocatable[name], node.Status.Capacity[name]
-			if n := usable.Value(); n > 0 && n < all.Value() {
+		for name, all := range node.Status.Capacity {
+			usable := node.Status.Allocatable[name]
+			if n := usable.Value(); n > 0 && n < all.Value() && rule.isAbout(name) {
 				findings = append(findings, Finding{Cause: Cause{DevicesMissing, string(name)}, Resource: name, Usable: n})
 			}
 		}
@@ -200,6 +200,11 @@ func about(resources []corev1.ResourceName, f Finding) []Finding {
 	return findings
 }
 
+// IsAbout tells whether it holds for a resource.
+func (f Finding) IsAbout(name corev1.ResourceName) bool {
+	return f.Resource == AllPods || podtemplate.IsOf(name, f.Resource)
+}
+
 // Concerns tells whether a pod of the node must leave. InUse is how many of the resource the
 // pods of its workload on that node request together. Which pod has a missing device is
 // unknown, so pods may stay while the healthy devices suffice for all of them.
@@ -211,8 +216,8 @@ func (f Finding) Concerns(pod *corev1.PodSpec, inUse int64) bool {
 	case NodeTaint, NodeNotReady:
 		tolerated, found := toleration(pod, f.Taint)
 		return !found || tolerated.TolerationSeconds != nil
-	case DevicesMissing:
-		return inUse > f.Usable
+	case DevicesMissing: // of this name, and not parts of it
+		return inUse > f.Usable && podtemplate.AsksForNamed(pod, f.Resource)
 	case NodeLabel, NodeCondition, NodeGone, PodRejected, PodNotStarted, PodEvicted, PodFailed:
 	}
 	return true

@@ -79,10 +79,12 @@ func tainted(taints ...corev1.Taint) *corev1.Node {
 	return a(func(node *corev1.Node) { node.Spec.Taints = taints })
 }
 
-func withGPUs(allocatable, capacity string) *corev1.Node {
+func withGPUs(allocatable, capacity string) *corev1.Node { return offering(gpu, allocatable, capacity) }
+
+func offering(name corev1.ResourceName, allocatable, capacity string) *corev1.Node {
 	return a(func(node *corev1.Node) {
-		node.Status.Allocatable = corev1.ResourceList{gpu: resource.MustParse(allocatable)}
-		node.Status.Capacity = corev1.ResourceList{gpu: resource.MustParse(capacity)}
+		node.Status.Allocatable = corev1.ResourceList{name: resource.MustParse(allocatable)}
+		node.Status.Capacity = corev1.ResourceList{name: resource.MustParse(capacity)}
 	})
 }
 
@@ -103,27 +105,32 @@ func TestFindings(t *testing.T) {
 		node *corev1.Node
 		want []Finding
 	}{
-		"an unreachable node has a grace":                    {tainted(silentSince), []Finding{{Cause: silentCause, Resource: AllPods, Taint: silent, Since: time.Unix(1, 0), Grace: time.Minute}}},
-		"a verdict may be of unknown age":                    {tainted(notReady), []Finding{{Cause: notReadyCause, Resource: AllPods, Taint: notReady, Grace: time.Minute}}},
-		"then it is as old as the state of the node":         {notReadyNode, []Finding{{Cause: notReadyCause, Resource: AllPods, Taint: notReady, Since: time.Unix(7, 0), Grace: time.Minute}}},
-		"a condition tells since when":                       {inSince("GpuUnhealthy", "True"), []Finding{{Cause: unhealthy, Resource: gpu, Since: time.Unix(7, 0)}, {Cause: unhealthy, Resource: rdma, Since: time.Unix(7, 0)}}},
-		"no new pods is not yet the verdict":                 {tainted(corev1.Taint{Key: silent.Key, Effect: corev1.TaintEffectNoSchedule}), nil},
-		"nothing is wrong with an empty node":                {labelled(nil), nil},
-		"a label without a rule has no effect":               {labelled(map[string]string{"zone": "EVICT"}), nil},
-		"a weaker effect is only for pods to be scheduled":   {labelled(map[string]string{"gpuhealth": "TESTING", "disk": "SLOW"}), nil},
-		"one label may concern several resources":            {labelled(map[string]string{"gpuhealth": "EVICT"}), []Finding{{Cause: evict, Resource: gpu}, {Cause: evict, Resource: rdma}}},
-		"a label may have an empty value":                    {labelled(map[string]string{"network": ""}), []Finding{{Cause: Cause{NodeLabel, "network="}, Resource: rdma}}},
-		"another value is another label":                     {labelled(map[string]string{"network": "EVICT", "gpuhealth": "OK"}), nil},
-		"a condition may concern several resources":          {in("GpuUnhealthy", "True"), []Finding{{Cause: unhealthy, Resource: gpu}, {Cause: unhealthy, Resource: rdma}}},
-		"a condition may concern all pods":                   {in("Ready", "Unknown"), []Finding{{Cause: Cause{NodeCondition, "Ready=Unknown"}, Resource: AllPods}}},
-		"a condition with another status is none":            {in("GpuUnhealthy", "Unknown"), nil},
-		"a condition without a rule is none":                 {in("DiskPressure", "True"), nil},
-		"a taint counts by its key alone":                    {tainted(added), []Finding{{Cause: Cause{NodeTaint, "broken=v:NoExecute"}, Resource: AllPods, Taint: broken, Since: time.Unix(1, 0)}}},
-		"a taint counts with its value and effect":           {tainted(heat), []Finding{{Cause: Cause{NodeTaint, "heat=high:NoSchedule"}, Resource: gpu, Taint: heat}}},
-		"a taint with another value does not":                {tainted(corev1.Taint{Key: "heat", Value: "low", Effect: corev1.TaintEffectNoSchedule}), nil},
-		"a taint with another effect does not":               {tainted(corev1.Taint{Key: "heat", Value: "high", Effect: corev1.TaintEffectNoExecute}), nil},
-		"a taint named as a label is none":                   {tainted(corev1.Taint{Key: "gpuhealth", Value: "EVICT", Effect: corev1.TaintEffectNoExecute}), nil},
-		"a device that is not allocatable is missing":        {withGPUs("7", "8"), []Finding{{Cause: Cause{DevicesMissing, "nvidia.com/gpu"}, Resource: gpu, Usable: 7}}},
+		"an unreachable node has a grace":                  {tainted(silentSince), []Finding{{Cause: silentCause, Resource: AllPods, Taint: silent, Since: time.Unix(1, 0), Grace: time.Minute}}},
+		"a verdict may be of unknown age":                  {tainted(notReady), []Finding{{Cause: notReadyCause, Resource: AllPods, Taint: notReady, Grace: time.Minute}}},
+		"then it is as old as the state of the node":       {notReadyNode, []Finding{{Cause: notReadyCause, Resource: AllPods, Taint: notReady, Since: time.Unix(7, 0), Grace: time.Minute}}},
+		"a condition tells since when":                     {inSince("GpuUnhealthy", "True"), []Finding{{Cause: unhealthy, Resource: gpu, Since: time.Unix(7, 0)}, {Cause: unhealthy, Resource: rdma, Since: time.Unix(7, 0)}}},
+		"no new pods is not yet the verdict":               {tainted(corev1.Taint{Key: silent.Key, Effect: corev1.TaintEffectNoSchedule}), nil},
+		"nothing is wrong with an empty node":              {labelled(nil), nil},
+		"a label without a rule has no effect":             {labelled(map[string]string{"zone": "EVICT"}), nil},
+		"a weaker effect is only for pods to be scheduled": {labelled(map[string]string{"gpuhealth": "TESTING", "disk": "SLOW"}), nil},
+		"one label may concern several resources":          {labelled(map[string]string{"gpuhealth": "EVICT"}), []Finding{{Cause: evict, Resource: gpu}, {Cause: evict, Resource: rdma}}},
+		"a label may have an empty value":                  {labelled(map[string]string{"network": ""}), []Finding{{Cause: Cause{NodeLabel, "network="}, Resource: rdma}}},
+		"another value is another label":                   {labelled(map[string]string{"network": "EVICT", "gpuhealth": "OK"}), nil},
+		"a condition may concern several resources":        {in("GpuUnhealthy", "True"), []Finding{{Cause: unhealthy, Resource: gpu}, {Cause: unhealthy, Resource: rdma}}},
+		"a condition may concern all pods":                 {in("Ready", "Unknown"), []Finding{{Cause: Cause{NodeCondition, "Ready=Unknown"}, Resource: AllPods}}},
+		"a condition with another status is none":          {in("GpuUnhealthy", "Unknown"), nil},
+		"a condition without a rule is none":               {in("DiskPressure", "True"), nil},
+		"a taint counts by its key alone":                  {tainted(added), []Finding{{Cause: Cause{NodeTaint, "broken=v:NoExecute"}, Resource: AllPods, Taint: broken, Since: time.Unix(1, 0)}}},
+		"a taint counts with its value and effect":         {tainted(heat), []Finding{{Cause: Cause{NodeTaint, "heat=high:NoSchedule"}, Resource: gpu, Taint: heat}}},
+		"a taint with another value does not":              {tainted(corev1.Taint{Key: "heat", Value: "low", Effect: corev1.TaintEffectNoSchedule}), nil},
+		"a taint with another effect does not":             {tainted(corev1.Taint{Key: "heat", Value: "high", Effect: corev1.TaintEffectNoExecute}), nil},
+		"a taint named as a label is none":                 {tainted(corev1.Taint{Key: "gpuhealth", Value: "EVICT", Effect: corev1.TaintEffectNoExecute}), nil},
+		"a device that is not allocatable is missing":      {withGPUs("7", "8"), []Finding{{Cause: Cause{DevicesMissing, "nvidia.com/gpu"}, Resource: gpu, Usable: 7}}},
+		"a time slice of a device is missing": {offering("nvidia.com/gpu.shared", "31", "32"),
+			[]Finding{{Cause: Cause{DevicesMissing, "nvidia.com/gpu.shared"}, Resource: "nvidia.com/gpu.shared", Usable: 31}}},
+		"a part of a device is missing": {offering("nvidia.com/mig-1g.10gb", "6", "7"),
+			[]Finding{{Cause: Cause{DevicesMissing, "nvidia.com/mig-1g.10gb"}, Resource: "nvidia.com/mig-1g.10gb", Usable: 6}}},
+		"a device of another maker is none of the rule":      {offering("amd.com/gpu", "7", "8"), nil},
 		"no device is missing if all are allocatable":        {withGPUs("8", "8"), nil},
 		"no device is known while the device plugin is away": {withGPUs("0", "8"), nil},
 	} {
@@ -153,6 +160,11 @@ func TestConcerns(t *testing.T) {
 		want    bool
 	}{
 		"who requests the resource has to leave":             {condition, with4, 4, true},
+		"who requests a part of it has to leave":             {condition, podWith("nvidia.com/mig-1g.10gb", "1"), 0, true},
+		"who requests a time slice of it has to leave":       {condition, podWith("nvidia.com/gpu.shared", "1"), 0, true},
+		"who requests shares of a part has to leave":         {condition, podWith("nvidia.com/mig-1g.10gb.shared", "1"), 0, true},
+		"who requests another device may stay":               {condition, podWith("nvidia.com/gpumem", "1"), 0, false},
+		"who uses a part has no whole one that is missing":   {missing, podWith("nvidia.com/mig-1g.10gb", "1"), 8, false},
 		"who does not may stay":                              {condition, without, 0, false},
 		"a finding about all pods concerns everybody":        {everybody, without, 0, true},
 		"who does not tolerate the taint has to leave":       {taint, with4, 4, true},

@@ -3,9 +3,12 @@
 package nodehealth
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 )
 
 // Rules say how a node shows that it is unhealthy, and which pods must leave it then.
@@ -45,10 +48,15 @@ type Listed struct {
 
 // Reaction is what follows from a rule, and for which pods.
 type Reaction struct {
-	// Resources are those that the pods request, or only AllPods.
+	// Resources are those that the pods request, or parts of them, or only AllPods.
 	Resources []corev1.ResourceName `json:"resources"`
 	// Effect is NoExecute: leave now.
 	Effect corev1.TaintEffect `json:"effect"`
+}
+
+// isAbout: the resource is one of the rule's, or part of one.
+func (r Reaction) isAbout(name corev1.ResourceName) bool {
+	return slices.ContainsFunc(r.Resources, func(resource corev1.ResourceName) bool { return podtemplate.IsOf(name, resource) })
 }
 
 // ConditionRule is about nodes with a condition of this type and status.

@@ -25,8 +25,8 @@ func (r Rules) Slim(node *corev1.Node) *corev1.Node {
 		}
 	}
 	for _, rule := range r.DevicesMissing {
-		keep(&slim.Status.Capacity, node.Status.Capacity, rule.Resources)
-		keep(&slim.Status.Allocatable, node.Status.Allocatable, rule.Resources)
+		keep(&slim.Status.Capacity, node.Status.Capacity, rule)
+		keep(&slim.Status.Allocatable, node.Status.Allocatable, rule)
 	}
 	return slim
 }
@@ -65,9 +65,9 @@ func (r Rules) slimTaints(whole []corev1.Taint) []corev1.Taint {
 	return slim
 }
 
-func keep(slim *corev1.ResourceList, whole corev1.ResourceList, names []corev1.ResourceName) {
-	for _, name := range names {
-		if quantity, ok := whole[name]; ok {
+func keep(slim *corev1.ResourceList, whole corev1.ResourceList, rule Reaction) {
+	for name, quantity := range whole {
+		if rule.isAbout(name) {
 			if *slim == nil {
 				*slim = corev1.ResourceList{}
 			}

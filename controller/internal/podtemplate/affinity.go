@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -21,20 +22,42 @@ type Avoidance struct {
 	Weight int32
 }
 
+// IsOf tells whether devices of this name are devices of the resource, or parts or time slices of
+// such: what is wrong with one is wrong with the other. The names are those of NVIDIA's device plugin.
+func IsOf(name, resource corev1.ResourceName) bool {
+	whole := corev1.ResourceName(strings.TrimSuffix(string(name), ".shared"))
+	return name == resource || whole == resource || resource == "nvidia.com/gpu" && strings.HasPrefix(string(name), "nvidia.com/mig-")
+}
+
 // AsksFor tells whether any container or init container, or the pod as a whole, requests the
-// resource.
+// resource, or parts of it.
 func AsksFor(spec *corev1.PodSpec, resource corev1.ResourceName) bool {
+	return asks(spec, func(name corev1.ResourceName) bool { return IsOf(name, resource) })
+}
+
+// AsksForNamed tells whether the pod requests what has just this name.
+func AsksForNamed(spec *corev1.PodSpec, resource corev1.ResourceName) bool {
+	return asks(spec, func(name corev1.ResourceName) bool { return name == resource })
+}
+
+func asks(spec *corev1.PodSpec, wanted func(corev1.ResourceName) bool) bool {
 	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
-		if some(container.Resources, resource) {
+		if some(container.Resources, wanted) {
 			return true
 		}
 	}
-	return spec.Resources != nil && some(*spec.Resources, resource)
+	return spec.Resources != nil && some(*spec.Resources, wanted)
 }
 
-func some(r corev1.ResourceRequirements, resource corev1.ResourceName) bool {
-	requested, limit := r.Requests[resource], r.Limits[resource]
-	return !requested.IsZero() || !limit.IsZero()
+func some(r corev1.ResourceRequirements, wanted func(corev1.ResourceName) bool) bool {
+	for _, list := range []corev1.ResourceList{r.Requests, r.Limits} {
+		for name, quantity := range list {
+			if wanted(name) && !quantity.IsZero() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // avoidNodes adds to the template's node affinity the expressions that it lacks.

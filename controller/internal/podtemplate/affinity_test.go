@@ -72,6 +72,14 @@ func TestPodsKeepAwayFromUnhealthyNodes(t *testing.T) {
 		"pods that request 0 of it go anywhere": {
 			asking("containers", "requests", object{"nvidia.com/gpu": "0"}, nil), asking("containers", "requests", object{"nvidia.com/gpu": "0"}, nil),
 		},
+		"parts of a GPU are on a GPU": {
+			asking("containers", "limits", object{"nvidia.com/mig-1g.10gb": "1"}, nil),
+			asking("containers", "limits", object{"nvidia.com/mig-1g.10gb": "1"}, and(required(term(healthy)), advice)),
+		},
+		"time slices of a GPU are on a GPU": {
+			asking("containers", "limits", object{"nvidia.com/gpu.shared": "1"}, nil),
+			asking("containers", "limits", object{"nvidia.com/gpu.shared": "1"}, and(required(term(healthy)), advice)),
+		},
 		"a limit is a request": {gpuPod(nil), gpuPod(and(required(term(healthy)), advice))},
 		"a request is one, too": {
 			asking("containers", "requests", object{"nvidia.com/gpu": int64(1)}, nil),

@@ -62,7 +62,7 @@ func Stocks(rules nodehealth.Rules, node *corev1.Node, devices Devices) map[core
 func causeOf(signs []nodehealth.Finding, name corev1.ResourceName) nodehealth.Source {
 	for _, cause := range causes {
 		if slices.ContainsFunc(signs, func(f nodehealth.Finding) bool {
-			return f.Source == cause && (f.Resource == name || f.Resource == nodehealth.AllPods)
+			return f.Source == cause && f.IsAbout(name)
 		}) {
 			return cause
 		}

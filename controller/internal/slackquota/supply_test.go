@@ -29,6 +29,18 @@ func (s Supply) told() string {
 	return strings.Join(words, ", ")
 }
 
+// What is wrong with a GPU is wrong with its parts.
+func TestPartsOfBadDevicesAreUnusable(t *testing.T) {
+	n := nodeOf("n", 4)
+	n.Labels[healthLabel] = "EVICT"
+	for _, name := range []corev1.ResourceName{"nvidia.com/mig-1g.10gb", "nvidia.com/gpu.shared"} {
+		n.Status.Capacity[name], n.Status.Allocatable[name] = count(7), count(7)
+		if got := Stocks(rules, n, nil)[name]; got.Cause != nodehealth.NodeLabel || !got.Usable.IsZero() {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}
+
 // A node has 4 GPUs, and another one, which is healthy, 8.
 func TestWhatIsUsableAndWhyNotMore(t *testing.T) {
 	evict := func(n *corev1.Node) { n.Labels[healthLabel] = "EVICT" }
