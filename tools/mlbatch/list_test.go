@@ -51,6 +51,14 @@ func TestListReadsEightLists(t *testing.T) {
 	}
 }
 
+func TestTheOldSpellingOfListNamesTheNewOne(t *testing.T) {
+	now, _, _, err := ask(t, crowded(), "list")
+	old, progress, _, oldErr := ask(t, crowded(), "run list")
+	if err != nil || oldErr != nil || old != now || progress != "note: write 'mlbatch list': 'mlbatch run list' is its old spelling\n" {
+		t.Errorf("got %.400s, %q, %v, %v", old, progress, err, oldErr)
+	}
+}
+
 func TestListReadsAllPages(t *testing.T) {
 	world := crowded()
 	world[wrappers+"?2"] = world[wrappers]

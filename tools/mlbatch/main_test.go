@@ -94,7 +94,7 @@ func TestWhatCannotBeDoneIsOneSentence(t *testing.T) {
 		"run submit /no/such/file":    "cannot read the manifests: open /no/such/file",
 		"run list now":                `unknown command "now" for "mlbatch run list": see 'mlbatch run list --help'`,
 		"run list -A -n blue":         "--namespace and --all-namespaces exclude each other: remove one of them",
-		"run list -o wide":            `invalid argument "wide" for "-o, --output" flag: use table, json or yaml`,
+		"run list -o xml":             `invalid argument "xml" for "-o, --output" flag: use table, wide, json or yaml`,
 		"run status":                  "name one Run: mlbatch run status NAME",
 		"run status a -o wide":        `invalid argument "wide" for "-o, --output" flag: use table, json or yaml`,
 		"run logs":                    "name one Run: mlbatch run logs NAME",

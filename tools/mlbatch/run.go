@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -22,15 +23,30 @@ func runCommand(version string) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(*cobra.Command, []string) error { return errors.New("say what to do: see 'mlbatch run --help'") },
 	}
-	cmd.AddCommand(planCommand(), submitRunsCommand(), listRunsCommand(), statusCommand(),
-		ofRuns(logsOfWorkCommand()), ofRuns(cancelWorkCommand()), ofRuns(retryWorkCommand(version)))
+	cmd.AddCommand(planCommand(), submitRunsCommand(), oldSpelling(listCommand()),
+		ofRuns(statusOfWorkCommand()), ofRuns(logsOfWorkCommand()), ofRuns(cancelWorkCommand()), ofRuns(retryWorkCommand(version)))
 	return cmd
 }
 
-// ofRuns is the old spelling of a general verb, for a release: it takes Runs only, and does not ask.
-func ofRuns(cmd *cobra.Command) *cobra.Command {
+// oldSpelling is that of a general verb, for a release. It names the new one.
+func oldSpelling(cmd *cobra.Command) *cobra.Command {
 	do, verb := cmd.RunE, cmd.Name()
-	cmd.Hidden, cmd.Args, cmd.ValidArgsFunction = true, oneRun, nil
+	cmd.Hidden = true
+	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		err := do(cmd, names)
+		if err == nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: write 'mlbatch %s': 'mlbatch run %s' is its old spelling\n", strings.Join(append([]string{verb}, names...), " "), verb)
+		}
+		return err
+	}
+	return cmd
+}
+
+// ofRuns is the old spelling of a verb about one piece of work: it takes a Run only, and does not ask.
+func ofRuns(cmd *cobra.Command) *cobra.Command {
+	cmd = oldSpelling(cmd)
+	do := cmd.RunE
+	cmd.Args, cmd.ValidArgsFunction = oneRun, nil
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "worker" {
 			name = "rank"
@@ -41,11 +57,7 @@ func ofRuns(cmd *cobra.Command) *cobra.Command {
 		if yes := cmd.Flags().Lookup("yes"); yes != nil {
 			_ = yes.Value.Set("true")
 		}
-		err := do(cmd, []string{"run/" + names[0]})
-		if err == nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "note: write 'mlbatch %s run/%s': 'mlbatch run %[1]s' is its old spelling\n", verb, names[0])
-		}
-		return err
+		return do(cmd, []string{"run/" + names[0]})
 	}
 	return cmd
 }

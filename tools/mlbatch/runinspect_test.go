@@ -77,12 +77,8 @@ func TestTheCommandsOfRunsTalkToTheCluster(t *testing.T) {
 		return "note: write 'mlbatch " + verb + " run/a': 'mlbatch run " + verb + "' is its old spelling\n"
 	}
 	for line, row := range map[string]struct{ out, progress, asked string }{
-		"run list":                     {out: "NAME  APPLICATION  STATUS   SIZE  WORKERS  AGE\na     survey       Running  -     -"},
-		"run list -A":                  {out: "NAMESPACE  NAME  APPLICATION  STATUS"},
-		"run list -n red":              {progress: "there are no Runs in red\n"},
-		"run list -n red -o json":      {out: `"items": []`},
-		"run status a":                 {out: "Run a in namespace blue is Running\n"},
-		"run status a -o json":         {out: `"kind": "RunStatus"`},
+		"run status a":                 {out: "Run a in namespace blue is Running.\n", progress: old("status")},
+		"run status a -o json":         {out: `"kind": "WorkStatus"`, progress: old("status")},
 		"run logs a":                   {out: "epoch 1\n", progress: old("logs"), asked: "GET /api/v1/namespaces/blue/pods/p/log?container=pytorch "},
 		"run logs a --all --follow":    {out: "[0] epoch 1\n", progress: old("logs"), asked: "GET /api/v1/namespaces/blue/pods/p/log?container=pytorch&follow=true "},
 		"run logs a --worker=0":        {out: "epoch 1\n", progress: old("logs"), asked: "GET /api/v1/namespaces/blue/pods/p/log?container=pytorch "},

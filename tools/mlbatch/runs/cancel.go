@@ -28,7 +28,7 @@ func Cancel(ctx context.Context, c client.Client, key client.ObjectKey, out io.W
 		fmt.Fprintf(out, "Run %s has already ended: it is %s\n", run.Name, phase)
 		return nil
 	case run.Spec.Cancel:
-		fmt.Fprintf(out, "Run %s is being cancelled: it is still %s\n", run.Name, Report{Run: run}.phase())
+		fmt.Fprintf(out, "Run %s is being cancelled: it is still %s\n", run.Name, phaseOf(run))
 		return nil
 	}
 	err = c.Patch(ctx, run, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"cancel":true}}`)), fieldManager)

@@ -119,7 +119,7 @@ func TestWhatCannotBeChangedIsOneSentence(t *testing.T) {
 		c             client.WithWatch
 		cancel, retry string
 	}{
-		"a Run that is not there":  {cluster(t, interceptor.Funcs{}), "there is no Run a in namespace blue: see 'mlbatch run list", "there is no Run a in namespace blue"},
+		"a Run that is not there":  {cluster(t, interceptor.Funcs{}), "there is no Run a in namespace blue: see 'mlbatch list", "there is no Run a in namespace blue"},
 		"without the right":        {answering(forbidden("runs")), "cannot cancel Run a: runs.codeflare.dev", "cannot create Run a-2: runs.codeflare.dev"},
 		"what the server refuses":  {answering(refused), `cannot cancel Run a: Run.codeflare.dev "a" is invalid`, `cannot create Run a-2: Run.codeflare.dev "a" is invalid`},
 		"deleted at this moment":   {answering(apierrors.NewNotFound(group, "a")), "there is no Run a in namespace blue", "cannot create Run a-2: "},

@@ -62,7 +62,7 @@ func get(ctx context.Context, c client.Reader, key client.ObjectKey) (*v1alpha1.
 
 func notRead(err error, key client.ObjectKey) error {
 	if apierrors.IsNotFound(err) && !notServed(err) {
-		return fmt.Errorf("there is no Run %s in namespace %s: see 'mlbatch run list --namespace %s'", key.Name, key.Namespace, key.Namespace)
+		return fmt.Errorf("there is no Run %s in namespace %s: see 'mlbatch list --namespace %s'", key.Name, key.Namespace, key.Namespace)
 	}
 	return failed(err, "cannot read Run %s", key.Name)
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // ErrInterrupted is returned by Wait if its context is canceled. The Runs continue.
-var ErrInterrupted = errors.New("interrupted; the Runs continue: see 'mlbatch run list'")
+var ErrInterrupted = errors.New("interrupted; the Runs continue: see 'mlbatch list'")
 
 // retryPause is the pause before Wait asks an API server again that ended a watch or did not answer.
 const retryPause = 3 * time.Second
@@ -143,7 +143,7 @@ func (f *follower) report(ctx context.Context, run *v1alpha1.Run) (ended bool, e
 	f.say(string(run.Status.Phase), message)
 	switch run.Status.Phase {
 	case v1alpha1.RunFailed:
-		return true, fmt.Errorf("%s %s has failed: %s", v1alpha1.RunKind, run.Name, cmp.Or(message, "see 'mlbatch run status "+run.Name+"'"))
+		return true, fmt.Errorf("%s %s has failed: %s", v1alpha1.RunKind, run.Name, cmp.Or(message, "see 'mlbatch status run/"+run.Name+"'"))
 	case v1alpha1.RunCancelled:
 		return true, fmt.Errorf("%s %s was cancelled", v1alpha1.RunKind, run.Name)
 	case v1alpha1.RunQueued, v1alpha1.RunPreempted:

@@ -81,7 +81,7 @@ func TestARunIsFollowedToItsEnd(t *testing.T) {
 			deleted(t, c, "a")
 		}, said: "a: Succeeded"},
 		"failure":                   {end: func(t *testing.T, c client.Client) { becomes(t, c, "a", v1alpha1.RunFailed, "1 pod\nfailed") }, said: "a: Failed: 1 pod failed", says: "Run a has failed: 1 pod failed"},
-		"failure without a message": {end: func(t *testing.T, c client.Client) { becomes(t, c, "a", v1alpha1.RunFailed, "") }, said: "a: Failed", says: "Run a has failed: see 'mlbatch run status a'"},
+		"failure without a message": {end: func(t *testing.T, c client.Client) { becomes(t, c, "a", v1alpha1.RunFailed, "") }, said: "a: Failed", says: "Run a has failed: see 'mlbatch status run/a'"},
 		"cancelled":                 {end: func(t *testing.T, c client.Client) { becomes(t, c, "a", v1alpha1.RunCancelled, "") }, said: "a: Cancelled", says: "Run a was cancelled"},
 		"deletion":                  {end: func(t *testing.T, c client.Client) { deleted(t, c, "a") }, says: "Run a was deleted before its end was seen"},
 		"another one of its name": {end: func(t *testing.T, c client.Client) {

@@ -122,14 +122,14 @@ func noWorker(run *v1alpha1.Run, pods []podlogs.Pod, number int) error {
 
 // situation is the phase of a Run, its message and its last failure, in one line.
 func situation(run *v1alpha1.Run) string {
-	text := Report{Run: run}.phase()
+	text := phaseOf(run)
 	if message := run.Status.Message; message != "" {
 		text += ": " + message
 	}
 	if failure := run.Status.LastFailure; failure != nil {
 		text += "; the last failure was " + failureText(*failure)
 		if failure.Message != "" {
-			text += fmt.Sprintf(": its last lines are in 'mlbatch run status %s'", run.Name)
+			text += fmt.Sprintf(": its last lines are in 'mlbatch status run/%s'", run.Name)
 		}
 	}
 	return printing.OneLine(text)

@@ -145,7 +145,7 @@ func TestWithoutALogASentenceSaysWhy(t *testing.T) {
 		"no Run":                        {nil, runs.Selection{}, logOf, "there is no Run a in namespace blue"},
 		"no pods yet":                   {[]client.Object{accepted("a", v1alpha1.RunQueued, "it waits for quota")}, runs.Selection{}, logOf, "Run a has no pods yet: it is Queued: it waits for quota"},
 		"no pods any more":              {[]client.Object{begun}, runs.Selection{All: true}, logOf, "Run a has no pods any more: it is Preempted"},
-		"no pods after a failure":       {[]client.Object{failed}, runs.Selection{}, logOf, "Run a has no pods any more: it is Failed: 1 pod failed; the last failure was container main of pod p: Error, exit code 1: its last lines are in 'mlbatch run status a'"},
+		"no pods after a failure":       {[]client.Object{failed}, runs.Selection{}, logOf, "Run a has no pods any more: it is Failed: 1 pod failed; the last failure was container main of pod p: Error, exit code 1: its last lines are in 'mlbatch status run/a'"},
 		"a Run that nobody looked at":   {[]client.Object{runOf("a", "", "")}, runs.Selection{}, logOf, "Run a has no pods yet: it is new: no controller of Runs has looked at it"},
 		"no such worker":                {torch(), runs.Selection{Worker: 7}, logOf, "Run a has no worker 7: its workers are 0 to 1"},
 		"a worker of a Ray cluster":     {ray(), runs.Selection{Worker: 1}, logOf, "the workers of Run a have no numbers, as those of api ray and workqueue: use --all"},

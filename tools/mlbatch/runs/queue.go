@@ -62,7 +62,7 @@ func OpenQueue(ctx context.Context, c client.Reader, forward Forward, key client
 		}
 		return &Queue{run: run.Name, base: "http://" + address, Close: stop}, nil
 	}
-	return nil, fmt.Errorf("%s %s is %s: its queue answers when it runs", v1alpha1.RunKind, run.Name, Report{Run: run}.phase())
+	return nil, fmt.Errorf("%s %s is %s: its queue answers when it runs", v1alpha1.RunKind, run.Name, phaseOf(run))
 }
 
 // Add makes a task of each file, which has the file's name.

@@ -82,7 +82,7 @@ func TestAQueueThatCannotBeAsked(t *testing.T) {
 	plain := queueRun(v1alpha1.RunRunning)
 	plain.Spec.Queue = nil
 	for want, objects := range map[string][]client.Object{
-		"there is no Run letters in namespace blue: see 'mlbatch run list --namespace blue'":                             nil,
+		"there is no Run letters in namespace blue: see 'mlbatch list --namespace blue'":                                 nil,
 		"Run letters has no queue: only those of api workqueue have one":                                                 {plain},
 		"Run letters is Queued: its queue answers when it runs":                                                          {queueRun(v1alpha1.RunQueued)},
 		"Run letters is Retrying: its queue answers when it runs":                                                        {queueRun(v1alpha1.RunRetrying), rolePod("b", "broker", corev1.PodPending)},

@@ -63,7 +63,7 @@ func ofAttempt(ctx context.Context, c client.Reader, o explain.Objects, wanted i
 // whatIsLeft is what the cluster still knows of the last failure.
 func whatIsLeft(ctx context.Context, c client.Reader, o explain.Objects) string {
 	if o.Run != nil && o.Run.Status.LastFailure != nil {
-		return fmt.Sprintf("; the last lines of the first container that failed are in 'mlbatch run status %s'", o.Run.Name)
+		return fmt.Sprintf("; the last lines of the first container that failed are in 'mlbatch status run/%s'", o.Run.Name)
 	}
 	warnings := client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("type", corev1.EventTypeWarning)}
 	events, err := clusterstate.List[corev1.Event](ctx, c, &corev1.EventList{}, client.InNamespace(o.AppWrapper.Namespace), warnings)

@@ -30,8 +30,8 @@ func (s *scene) readRuns(ctx context.Context) {
 		}
 		return
 	}
-	for i := range list.Items {
-		s.runs[list.Items[i].UID] = &list.Items[i]
+	for i := range list {
+		s.runs[list[i].UID] = &list[i]
 	}
 }
 

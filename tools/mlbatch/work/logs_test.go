@@ -273,7 +273,7 @@ func TestOfAnAttemptThatIsGoneASentenceIsLeft(t *testing.T) {
 	}{
 		{explain.Objects{AppWrapper: third}, 1, "attempt 1 of AppWrapper waits has no pods any more, and their logs are gone with them: the present attempt is 3"},
 		{explain.Objects{AppWrapper: third}, 2, "attempt 2 of AppWrapper waits has no pods any more, and their logs are gone with them; the last warning about it is FoundFailedPods: 1 pod failed: a-0 ended with exit code 1: the present attempt is 3"},
-		{explain.Objects{AppWrapper: third, Run: told}, 2, "attempt 2 of Run study has no pods any more, and their logs are gone with them; the last lines of the first container that failed are in 'mlbatch run status study': the present attempt is 3"},
+		{explain.Objects{AppWrapper: third, Run: told}, 2, "attempt 2 of Run study has no pods any more, and their logs are gone with them; the last lines of the first container that failed are in 'mlbatch status run/study': the present attempt is 3"},
 		{explain.Objects{Run: study}, 1, "Run study has not begun an attempt: it is Running"},
 		{explain.Objects{Job: job}, 1, "the attempts of a PyTorchJob that nothing wraps are not counted: leave --attempt out"},
 	} {

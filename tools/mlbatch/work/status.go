@@ -17,6 +17,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/podlogs"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
 )
 
@@ -33,6 +34,11 @@ type Report struct {
 	// LastAttempts are those that ended without success, the latest last.
 	LastAttempts []v1beta2.AppWrapperAttempt `json:"lastAttempts,omitempty"`
 	Components   []Component                 `json:"components,omitempty"`
+	// Application and Size are those of a Run, the size with its workers.
+	Application string `json:"application,omitempty"`
+	Size        string `json:"size,omitempty"`
+	// RunFailure is the last failure as the Run has recorded it.
+	RunFailure *v1alpha1.LastFailure `json:"runFailure,omitempty"`
 	// Steps are those of the Run's workflow.
 	Steps []Step        `json:"steps,omitempty"`
 	Pods  []podlogs.Pod `json:"pods"`
@@ -89,6 +95,7 @@ func report(o explain.Objects) Report {
 		r.Pods = append(r.Pods, podlogs.Sorted(step.Pods, step.Name)...)
 	}
 	if o.Run != nil {
+		r.Application, r.Size, r.RunFailure = o.Run.Spec.Application.Name, runs.Size(o.Run), o.Run.Status.LastFailure
 		r.Steps = stepsOf(o.Run.Status.Steps, answer.Causes)
 	}
 	if o.AppWrapper != nil {

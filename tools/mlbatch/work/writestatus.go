@@ -13,6 +13,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 )
 
 // WriteText prints a report for people.
@@ -33,7 +34,11 @@ func (r Report) WriteText(out io.Writer, now time.Time) error {
 			return err
 		}
 	}
-	if len(r.Pods) == 0 {
+	switch {
+	case r.RunFailure != nil:
+		fmt.Fprintln(out)
+		runs.WriteFailure(out, *r.RunFailure)
+	case len(r.Pods) == 0:
 		fmt.Fprint(out, lastWords(&v1beta2.AppWrapper{Status: v1beta2.AppWrapperStatus{LastAttempts: r.LastAttempts}}))
 	}
 	for _, unknown := range r.Unknown {
@@ -53,6 +58,12 @@ func (r Report) stage() string {
 // facts are rows of a name and a value.
 func (r Report) facts(now time.Time) [][]string {
 	rows := [][]string{{"Queue", r.Queue}, {"State", r.stage() + cmp.Or(since(r.Since, now), "an unknown time")}}
+	if r.Application != "" {
+		rows = append(rows, []string{"Application", r.Application})
+	}
+	if r.Size != "" {
+		rows = append(rows, []string{"Size", r.Size})
+	}
 	if r.Priority != nil {
 		rows = append(rows, []string{"Priority", strconv.Itoa(int(*r.Priority))})
 	}
@@ -115,9 +126,14 @@ func (r Report) pods() [][]string {
 	if len(r.Pods) == 0 {
 		return nil
 	}
-	rows := [][]string{{"NODE", "POD", "RANK", "ROLE", "STATE"}}
+	rows := [][]string{{"NODE", "POD", "STEP", "RANK", "ROLE", "STATE"}}
 	for _, p := range r.Pods {
-		rows = append(rows, []string{p.Node, p.Name, p.Number(), p.Role, p.State})
+		rows = append(rows, []string{p.Node, p.Name, p.Step, p.Number(), p.Role, p.State})
+	}
+	if len(r.Steps) == 0 {
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], 2, 3)
+		}
 	}
 	slices.SortStableFunc(rows[1:], func(a, b []string) int { return cmp.Compare(a[0], b[0]) })
 	return rows
