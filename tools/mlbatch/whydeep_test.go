@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -69,5 +70,22 @@ func TestWhyAnswersForTheStepsOfAWorkflow(t *testing.T) {
 	}
 	if strings.Count(strings.Join(requests, "\n"), "/clusterqueues") != 1 {
 		t.Errorf("the queue of all steps is read again: %q", requests)
+	}
+}
+
+// The pod with which KubeRay submits a RayJob has no label of the AppWrapper.
+func TestWhyFindsThePodThatSubmitsARayJob(t *testing.T) {
+	world := busyNamespace()
+	world[wrappers+"/train0"] = `{"apiVersion":"workload.codeflare.dev/v1beta2","kind":"AppWrapper","metadata":{"name":"train0","namespace":"blue","uid":"uid-0"},"status":{"phase":"Running",
+		"componentStatus":[{"name":"tune","kind":"RayJob","podSets":[{"path":"template"}],"conditions":[]}],
+		"conditions":[{"type":"PodsReady","status":"True","reason":"SufficientPodsReady","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
+	world["/api/v1/namespaces/blue/pods"] = list("v1", "Pod", `{"metadata":{"name":"tune-x2x4z","labels":{"batch.kubernetes.io/job-name":"tune"}},"status":{"phase":"Pending",
+		"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/3 nodes are available"}]}}`)
+	out, progress, requests, err := ask(t, world, "why train0")
+	if err != nil || progress != "" || !strings.Contains(out, "PodNotScheduled: ") || !strings.Contains(out, "  evidence: Pod tune-x2x4z, condition PodScheduled is False") {
+		t.Errorf("got %q, %q, %v", out, progress, err)
+	}
+	if want := "GET /api/v1/namespaces/blue/pods?labelSelector=batch.kubernetes.io%2Fjob-name%3Dtune&limit=500"; !slices.Contains(requests, want) {
+		t.Errorf("the requests %q lack %s", requests, want)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -166,7 +167,7 @@ func (r *gathering) readPods(ctx context.Context) {
 		return
 	}
 	pods, err := clusterstate.List[corev1.Pod](ctx, r.client, &corev1.PodList{}, client.InNamespace(r.target.Namespace), client.MatchingLabels{label: name})
-	r.Pods = pods
+	r.Pods = append(pods, r.submitters(ctx)...)
 	if err != nil {
 		r.unread(err, "the pods")
 	} else if len(r.Pods) == 0 {
@@ -174,6 +175,22 @@ func (r *gathering) readPods(ctx context.Context) {
 	}
 	r.readWarnings(ctx)
 	r.readChildren(ctx)
+}
+
+// submitters are the pods of RayJobs that the label does not find.
+func (r *gathering) submitters(ctx context.Context) (all []corev1.Pod) {
+	for _, name := range r.Submitters() {
+		pods, err := clusterstate.List[corev1.Pod](ctx, r.client, &corev1.PodList{}, client.InNamespace(r.target.Namespace), client.MatchingLabels{batchv1.JobNameLabel: name})
+		if err != nil {
+			r.unread(err, "the pods of Job "+name)
+		}
+		for _, p := range pods {
+			if p.Labels[v1beta2.AppWrapperLabel] == "" {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
 }
 
 func (r *gathering) readWarnings(ctx context.Context) {

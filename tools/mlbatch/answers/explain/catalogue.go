@@ -155,6 +155,7 @@ var Catalogue = []Entry{
 	{"ContainerNotCreated", "a container cannot be created", "do what the message says", "container status of the pod"},
 	{"CommandMissing", "a command was not found in an image or could not be executed, or a program ended as if so", "correct command and args, or the image", "container status of the pod"},
 	{"InitFailed", "an init container ended with an error", "look at its log with kubectl logs -c", "container status of the pod"},
+	{"ContainerRunsOn", "a container of a pod has ended well, and another runs on: the pod ends when all have", "write what only serves the others, such as a proxy, as an init container with restartPolicy: Always", "container status of the pod"},
 	{"HookFailed", "the postStart hook of a container failed", "correct the hook", "events"},
 	{"ProbeFailed", "a probe of a container failed", "look at its log; correct the probe, or give it more time", "events"},
 	{"OutOfMemory", "a container used more memory than its limit", "request more memory, or use less", "container status of the pod, or lastFailure of the Run"},

@@ -19,7 +19,7 @@ func (o Objects) terminalExitCode() []Cause {
 		if pod.Status.Phase != corev1.PodFailed {
 			continue
 		}
-		for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		for _, c := range pod.Status.ContainerStatuses { // the controller does not look at others
 			if c.State.Terminated == nil || c.State.Terminated.ExitCode == 0 {
 				continue
 			}

@@ -5,6 +5,7 @@ package explain
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -74,9 +75,14 @@ func preparing(o Objects, pod *corev1.Pod) []Cause {
 		return []Cause{cause("SandboxFailed", found[len(found)-1])}
 	}
 	for _, s := range pod.Status.InitContainerStatuses {
-		if s.State.Running != nil && s.Name != "" && !staysRunning(pod, s.Name) {
-			return []Cause{cause("InitRuns", Evidence{"Pod " + pod.Name, "init container that runs", s.Name}, since(s.State.Running.StartedAt))}
+		if s.State.Running == nil || s.Name == "" || staysRunning(pod, s.Name) {
+			continue
 		}
+		object := "container " + s.Name + " of Pod " + pod.Name
+		if end := s.LastTerminationState.Terminated; end != nil && end.ExitCode != 0 { // it is not the first time
+			return []Cause{terminated(object, *end, true, also(Evidence{object, "restartCount", strconv.Itoa(int(s.RestartCount))}))}
+		}
+		return []Cause{cause("InitRuns", Evidence{"Pod " + pod.Name, "init container that runs", s.Name}, since(s.State.Running.StartedAt))}
 	}
 	return o.slowly(pod)
 }
@@ -113,6 +119,9 @@ func unready(o Objects, pod *corev1.Pod) []Cause {
 			return nil
 		}
 	}
+	if found := o.runsOn(pod); found != nil {
+		return found
+	}
 	for _, row := range []phrase{
 		{"NodeNotReady", []string{"NodeNotReady"}},
 		{"HookFailed", []string{"FailedPostStartHook", "PostStartHook"}},
@@ -120,6 +129,25 @@ func unready(o Objects, pod *corev1.Pod) []Cause {
 	} {
 		if found := o.podEvents(pod, row.words...); len(found) > 0 {
 			return []Cause{cause(row.code, found[len(found)-1])}
+		}
+	}
+	return nil
+}
+
+// runsOn is about a pod of which a container has ended well some time ago, as the program does beside a proxy that
+// never ends: the pod ends when all have.
+func (o Objects) runsOn(pod *corev1.Pod) []Cause {
+	for _, ended := range pod.Status.ContainerStatuses {
+		end := ended.State.Terminated
+		if end == nil || end.ExitCode != 0 || o.Now.Sub(end.FinishedAt.Time) < slow {
+			continue
+		}
+		for _, s := range pod.Status.ContainerStatuses {
+			if s.State.Running != nil {
+				at := func(name string) string { return "container " + name + " of Pod " + pod.Name }
+				return []Cause{cause("ContainerRunsOn", Evidence{at(s.Name), "running since", s.State.Running.StartedAt.UTC().Format(time.RFC3339)},
+					also(Evidence{at(ended.Name), "exitCode", "0"}), since(end.FinishedAt))}
+			}
 		}
 	}
 	return nil

@@ -27,7 +27,45 @@ func (o Objects) Owners() (all []Child) {
 	} else if o.Job != nil {
 		all = append(all, Child{Kind: o.Job.GetKind(), Name: o.Job.GetName(), UID: o.Job.GetUID()})
 	}
+	for _, name := range submitters(all) {
+		all = append(all, Child{Kind: "Job", Name: name})
+	}
 	return append(all, o.Children...)
+}
+
+// Submitters are the Jobs with which KubeRay submits RayJobs, by their names: those of the RayJobs. If no template of
+// their pods is written, these have no label of the AppWrapper, and no pod set counts them.
+func (o Objects) Submitters() []string {
+	o.Children = nil
+	return submitters(o.Owners())
+}
+
+func submitters(owners []Child) (names []string) {
+	for _, by := range owners {
+		if by.Kind == "RayJob" && by.Name != "" {
+			names = append(names, by.Name)
+		}
+	}
+	return names
+}
+
+// submits reports whether a pod is a Submitter's.
+func (o Objects) submits(pod *corev1.Pod) bool {
+	return slices.Contains(o.Submitters(), pod.Labels["batch.kubernetes.io/job-name"])
+}
+
+// notSubmitted: without the pod that its Job could not create, a RayJob does not begin, though its cluster is ready.
+func (o Objects) notSubmitted() []Cause {
+	if slices.ContainsFunc(o.Pods, func(p corev1.Pod) bool { return o.submits(&p) }) {
+		return nil
+	}
+	for _, name := range o.Submitters() {
+		if found := o.events("Job", name, "", notMade...); len(found) > 0 {
+			last := found[len(found)-1]
+			return []Cause{cause(refusal(last.Value), last)}
+		}
+	}
+	return nil
 }
 
 // notMade are words with which operators say that they could not make something.

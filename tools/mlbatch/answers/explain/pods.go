@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -35,7 +36,7 @@ func pods(o Objects) (all []Cause) {
 		}
 	}
 	if o.isWell() && len(o.living()) > 0 { // PodsReady keeps its word until the next wave of a Job is late
-		return all
+		return append(all, o.notSubmitted()...)
 	}
 	return append(all, o.podRefused()...)
 }
@@ -110,9 +111,12 @@ func containers(o Objects, pod *corev1.Pod) []Cause {
 	return nil
 }
 
-// endedContainer is about a container that ended with an error, and does not run again.
+// endedContainer is about a container that ended with an error, and does not run again, or not for long.
 func (o Objects) endedContainer(pod *corev1.Pod, status corev1.ContainerStatus, first bool) []Cause {
 	object, end := "container "+status.Name+" of Pod "+pod.Name, endOf(status)
+	if end == nil && o.crashLoops() {
+		end = status.LastTerminationState.Terminated
+	}
 	if end == nil || end.ExitCode == 0 && end.Reason != "OOMKilled" {
 		return nil
 	}
@@ -120,6 +124,15 @@ func (o Objects) endedContainer(pod *corev1.Pod, status corev1.ContainerStatus, 
 		return []Cause{cause("HookFailed", found[len(found)-1], also(Evidence{object, "exitCode", strconv.Itoa(int(end.ExitCode))}))}
 	}
 	return []Cause{terminated(object, *end, first, ranked(pod))}
+}
+
+// crashLoops: the controller has seen containers end again and again. One of them may run just now.
+func (o Objects) crashLoops() bool {
+	if o.AppWrapper == nil {
+		return false
+	}
+	c := condition(o.AppWrapper.Status.Conditions, string(v1beta2.Unhealthy))
+	return c != nil && c.Status == metav1.ConditionTrue && c.Reason == v1beta2.ReasonCrashLoop
 }
 
 // inLoop adds how a container ended that ends again and again. If that says more than that its program failed, it comes
@@ -254,7 +267,7 @@ func (o Objects) complete() bool {
 		all += expected(component)
 	}
 	for i := range o.Pods {
-		if o.Pods[i].Status.Phase != corev1.PodFailed && o.Pods[i].DeletionTimestamp == nil {
+		if o.Pods[i].Status.Phase != corev1.PodFailed && o.Pods[i].DeletionTimestamp == nil && !o.submits(&o.Pods[i]) {
 			there++
 		}
 	}

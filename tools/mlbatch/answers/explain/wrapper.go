@@ -313,6 +313,7 @@ func unhealthy(o Objects) (all []Cause) {
 		{"BadNode", v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonAutopilotNoExecute, ""},
 		{"BadNodeStays", v1beta2.OnUnhealthyNodes, metav1.ConditionTrue, v1beta2.ReasonMigrationLimitReached, ""},
 		{"WaitsForReplacement", v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonFoundFailedPods, v1beta2.AppWrapperRunning},
+		{"CrashLoop", v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonCrashLoop, v1beta2.AppWrapperRunning},
 		{"NoProgress", v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonNoProgress, ""},
 		{"ComputesWithoutProgress", v1beta2.ComputesWithoutProgress, metav1.ConditionTrue, v1beta2.ReasonDevicesCompute, v1beta2.AppWrapperRunning},
 		{"DevicesIdle", v1beta2.Idle, metav1.ConditionTrue, v1beta2.ReasonDevicesIdle, v1beta2.AppWrapperRunning},
@@ -321,6 +322,9 @@ func unhealthy(o Objects) (all []Cause) {
 	} {
 		c := condition(status.Conditions, string(row.kind))
 		if c == nil || c.Status != row.status || c.Reason != row.reason || row.phase != "" && row.phase != status.Phase {
+			continue
+		}
+		if row.code == "PodsNotReady" && o.crashLoops() { // it is not started again for that
 			continue
 		}
 		all = append(all, cause(row.code, told(o.wrapper(), *c), since(c.LastTransitionTime)))
