@@ -49,7 +49,7 @@ func submitCommand(version string) *cobra.Command {
 	flags := cmd.Flags()
 	s.bindSettings(flags)
 	flags.StringVar(&s.folder, "folder", "", "folder with the script and what it imports, at most 512 KiB; without hidden files")
-	flags.StringVar(&s.array, "array", "", "run a script once per number, such as 0-19%4: so many at the same time. MLBATCH_ARRAY_INDEX has the number")
+	flags.StringVar(&s.array, "array", "", "run a script once per number, such as 0-19, or 0-19%4: so many at the same time. MLBATCH_ARRAY_INDEX has the number")
 	flags.BoolVar(&s.print, "print", false, "print the AppWrapper, and ask no cluster")
 	flags.BoolVar(&s.dryRun, "dry-run", false, "run the checks, print the AppWrapper, and submit nothing")
 	flags.BoolVar(&s.wait, "wait", false, "print the job's progress until it ends; fail unless it succeeds")
@@ -79,57 +79,71 @@ var shorthands = []struct{ name, setting, usage string }{
 }
 
 func (s submission) run(cmd *cobra.Command, version string, args []string) error {
-	job, err := s.job(cmd, version, args)
+	jobs, err := s.jobs(cmd, version, args)
 	if err != nil {
 		return err
 	}
 	if s.print {
-		return s.printed(cmd.OutOrStdout(), job)
+		return s.printed(cmd.OutOrStdout(), jobs)
 	}
 	c, current, err := connect(cmd, s.cluster)
 	if err != nil {
 		return err
 	}
-	if err := job.In(s.namespace, current); err != nil {
-		return err
-	}
-	return s.submit(cmd.Context(), cmd, c, job)
-}
-
-// printed prints a job, with a namespace if one was named.
-func (s submission) printed(out io.Writer, job submit.Job) error {
-	if s.namespace != "" {
-		if err := job.In(s.namespace, ""); err != nil {
+	for i := range jobs {
+		if err := jobs[i].In(s.namespace, current); err != nil {
 			return err
 		}
 	}
-	_, err := io.WriteString(out, job.Manifest)
+	return s.submit(cmd.Context(), cmd, c, jobs)
+}
+
+// printed prints jobs, with a namespace if one was named.
+func (s submission) printed(out io.Writer, jobs []submit.Job) error {
+	for i := range jobs {
+		if s.namespace == "" {
+			break
+		}
+		if err := jobs[i].In(s.namespace, ""); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(out, manifestOf(jobs))
 	return err
 }
 
-// job renders the job of a script, of settings, or of both.
-func (s submission) job(cmd *cobra.Command, version string, args []string) (submit.Job, error) {
+func manifestOf(jobs []submit.Job) string {
+	var all []string
+	for _, job := range jobs {
+		all = append(all, strings.TrimPrefix(job.Manifest, "---\n"))
+	}
+	return strings.Join(all, "---\n")
+}
+
+// jobs renders the job of a script, of settings, or of both, or those of an array.
+func (s submission) jobs(cmd *cobra.Command, version string, args []string) ([]submit.Job, error) {
 	script, arguments, err := scriptOf(args, cmd.ArgsLenAtDash())
 	if err != nil {
-		return submit.Job{}, err
+		return nil, err
 	}
 	if describes(script) {
 		script, s.files = "", append(s.files, script)
 	}
 	if script == "" && len(s.files) == 0 {
-		return submit.Job{}, errors.New("name a script, or a settings file with --filename")
+		return nil, errors.New("name a script, or a settings file with --filename")
 	}
 	settings, err := s.settings(cmd)
 	if err != nil {
-		return submit.Job{}, err
+		return nil, err
 	}
 	if script != "" {
 		return s.program(version, settings, submit.Program{Script: script, Folder: s.folder, Arguments: arguments})
 	}
 	if s.ofScript() || len(arguments) > 0 {
-		return submit.Job{}, errors.New("--folder, --array and arguments belong to a script: name it first")
+		return nil, errors.New("--folder, --array and arguments belong to a script: name it first")
 	}
-	return submit.New(version, settings)
+	one, err := submit.New(version, settings)
+	return []submit.Job{one}, err
 }
 
 // describes reports whether a file has settings, and is no script.
@@ -141,16 +155,18 @@ func describes(file string) bool {
 // ofScript reports whether there are flags that need a script.
 func (s submission) ofScript() bool { return s.folder != "" || s.array != "" }
 
-// program renders the job of a script.
-func (s submission) program(version string, settings map[string]any, p submit.Program) (submit.Job, error) {
+// program renders the jobs of a script.
+func (s submission) program(version string, settings map[string]any, p submit.Program) (jobs []submit.Job, err error) {
 	if s.array != "" {
-		array, err := submit.ParseArray(s.array)
-		if err != nil {
-			return submit.Job{}, err
+		if p.Array, err = submit.ParseArray(s.array); err != nil {
+			return nil, err
 		}
-		p.Array = array
 	}
-	return p.Job(version, settings)
+	jobs, err = p.Jobs(version, settings)
+	if err == nil && s.wait && len(jobs) > 1 {
+		return nil, fmt.Errorf("--wait follows one AppWrapper, and --array %s becomes %d: leave it out, or write %[1]s%%N", s.array, len(jobs))
+	}
+	return jobs, err
 }
 
 // settings are those of files and flags.
@@ -182,22 +198,37 @@ func scriptOf(args []string, dash int) (script string, arguments []string, err e
 	return before[0], arguments, nil
 }
 
-func (s submission) submit(ctx context.Context, cmd *cobra.Command, c client.WithWatch, job submit.Job) error {
+func (s submission) submit(ctx context.Context, cmd *cobra.Command, c client.WithWatch, jobs []submit.Job) error {
+	out, first := cmd.OutOrStdout(), jobs[0]
 	if s.dryRun {
-		err := s.check(ctx, cmd, c, job)
+		err := s.check(ctx, cmd, c, first)
 		if err == nil {
-			fmt.Fprint(cmd.OutOrStdout(), job.Manifest)
+			fmt.Fprint(out, manifestOf(jobs))
 		}
 		return err
 	}
-	if err := s.create(ctx, cmd, c, job, cmd.OutOrStdout()); err != nil {
+	if err := s.create(ctx, cmd, c, first, out); err != nil {
 		return err
 	}
+	for i, job := range jobs[1:] { // they differ from the first in their names only
+		if err := job.Create(ctx, c, out); err != nil {
+			return fmt.Errorf("%w; %d of %d were submitted: 'mlbatch cancel --array %s' deletes them", err, i+1, len(jobs), job.Array())
+		}
+	}
 	if !s.wait {
-		fmt.Fprintf(cmd.OutOrStdout(), "next: mlbatch why %s --namespace %s\n", job.Name(), job.AppWrapper().Namespace)
+		fmt.Fprintln(out, next(jobs))
 		return nil
 	}
-	return job.Wait(ctx, c, cmd.OutOrStdout())
+	return first.Wait(ctx, c, out)
+}
+
+// next is the command with which a user looks at what was submitted.
+func next(jobs []submit.Job) string {
+	verb, name := "why", jobs[0].Name()
+	if len(jobs) > 1 {
+		verb, name = "status", jobs[0].Array()
+	}
+	return fmt.Sprintf("next: mlbatch %s %s --namespace %s", verb, name, jobs[0].AppWrapper().Namespace)
 }
 
 // create creates a job that can be admitted.

@@ -4,6 +4,8 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -48,7 +50,7 @@ func TestAJobThatCanNeverBeAdmittedNeedsSkipChecks(t *testing.T) {
 			cmd := &cobra.Command{}
 			cmd.SetOut(&out)
 			cmd.SetErr(&notes)
-			err = row.submission.submit(t.Context(), cmd, c, job)
+			err = row.submission.submit(t.Context(), cmd, c, []submit.Job{job})
 			if row.says == "" && err != nil || row.says != "" && (err == nil || !strings.HasPrefix(err.Error(), row.says)) {
 				t.Errorf("got %v, want %s", err, row.says)
 			}
@@ -58,6 +60,54 @@ func TestAJobThatCanNeverBeAdmittedNeedsSkipChecks(t *testing.T) {
 			var all v1beta2.AppWrapperList
 			if err := c.List(t.Context(), &all); err != nil || len(all.Items) != row.jobs {
 				t.Errorf("%d jobs were submitted, %v", len(all.Items), err)
+			}
+		})
+	}
+}
+
+func TestAnArrayIsSubmittedNumberByNumber(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "train.py")
+	if err := os.WriteFile(script, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	taken := &v1beta2.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "sweep-5"}}
+	for name, row := range map[string]struct {
+		there     []client.Object
+		out, says string
+		left      int
+	}{
+		"three numbers": {out: "AppWrapper sweep-3 was submitted in namespace blue\nAppWrapper sweep-4 was submitted in namespace blue\n" +
+			"AppWrapper sweep-5 was submitted in namespace blue\nnext: mlbatch status sweep --namespace blue\n", left: 3},
+		"a name that is taken": {there: []client.Object{taken}, left: 3, out: "AppWrapper sweep-3 was submitted in namespace blue\nAppWrapper sweep-4 was submitted in namespace blue\n",
+			says: "namespace blue already has an AppWrapper sweep-5: delete it, or choose another jobName; 2 of 3 were submitted: 'mlbatch cancel --array sweep' deletes them"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := cluster(t)
+			for _, o := range row.there {
+				if err := c.Create(t.Context(), o.DeepCopyObject().(client.Object)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := submission{array: "3-5"}
+			jobs, err := s.program("0.0.1", map[string]any{"jobName": "sweep", "containerImage": "a", "queueName": nil}, submit.Program{Script: script})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range jobs {
+				if err := jobs[i].In("blue", ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var out bytes.Buffer
+			cmd := &cobra.Command{}
+			cmd.SetOut(&out)
+			err = s.submit(t.Context(), cmd, c, jobs)
+			if out.String() != row.out || row.says == "" && err != nil || row.says != "" && (err == nil || err.Error() != row.says) {
+				t.Errorf("got %s, %v", &out, err)
+			}
+			var all v1beta2.AppWrapperList
+			if err := c.List(t.Context(), &all); err != nil || len(all.Items) != row.left {
+				t.Errorf("%d AppWrappers, %v", len(all.Items), err)
 			}
 		})
 	}

@@ -42,10 +42,15 @@ func statusOfWorkCommand() *cobra.Command {
 			}
 			now := time.Now()
 			report, err := work.Status(cmd.Context(), c, target, now)
+			out := cmd.OutOrStdout()
+			if absent(err) && target.Kind == "" {
+				if members, listErr := work.Members(cmd.Context(), c, target.Namespace, target.Name); listErr == nil && len(members) > 0 {
+					return printArray(cmd, c, target, o)
+				}
+			}
 			if err != nil {
 				return suggesting(err, target)
 			}
-			out := cmd.OutOrStdout()
 			return o.print(out, "WorkStatus", printing.Items[work.Report]{Items: []work.Report{report}}, func() error { return report.WriteText(out, now) })
 		},
 	}
@@ -53,6 +58,20 @@ func statusOfWorkCommand() *cobra.Command {
 	cmd.ValidArgsFunction = where.names
 	o.bindTable(cmd.Flags())
 	return cmd
+}
+
+func printArray(cmd *cobra.Command, c client.Client, target why.Target, o output) error {
+	now, out := time.Now(), cmd.OutOrStdout()
+	numbers, err := work.Array(cmd.Context(), c, target.Namespace, target.Name, now)
+	if err != nil {
+		return err
+	}
+	return o.print(out, "WorkList", numbers, func() error { return numbers.WriteTable(out, work.Columns{Wide: true}, now) })
+}
+
+// absent reports whether an error says that nothing has a name.
+func absent(err error) bool {
+	return errors.As(err, new(why.NotFoundError))
 }
 
 // aboutWork is a command about one piece of work.
@@ -89,7 +108,7 @@ func waitCommand() *cobra.Command {
 // several says which pieces of work a command is about.
 type several struct {
 	runNamespace
-	selector string
+	selector, array string
 	// stages are those of work that --selector chooses.
 	stages []string
 }
@@ -102,12 +121,15 @@ func (s *several) command(cmd *cobra.Command, do func(*cobra.Command, client.Wit
 		if err != nil {
 			return err
 		}
+		if s.array != "" {
+			names = append(names, s.array)
+		}
 		if s.selector != "" {
 			if names, err = s.matching(cmd, c, namespace); err != nil {
 				return err
 			}
 		}
-		found, err := findAll(cmd.Context(), c, namespace, names)
+		found, err := s.findAll(cmd.Context(), c, namespace, names)
 		if err != nil {
 			return err
 		}
@@ -115,6 +137,7 @@ func (s *several) command(cmd *cobra.Command, do func(*cobra.Command, client.Wit
 	}
 	s.bind(cmd.Flags(), ofTheWork)
 	cmd.Flags().StringVarP(&s.selector, "selector", "l", "", "all work of yours with these labels, such as project=vision, that is "+strings.Join(s.stages, ", "))
+	cmd.Flags().StringVar(&s.array, "array", "", "all numbers of an array that are "+strings.Join(s.stages, ", "))
 	cmd.ValidArgsFunction = s.moreNames
 	return cmd
 }
@@ -122,9 +145,9 @@ func (s *several) command(cmd *cobra.Command, do func(*cobra.Command, client.Wit
 // chosen is an error unless there are names or a selector.
 func (s *several) chosen(cmd *cobra.Command, names []string) error {
 	switch {
-	case s.selector == "" && (len(names) == 0 || slices.Contains(names, "")):
+	case s.selector == "" && s.array == "" && (len(names) == 0 || slices.Contains(names, "")):
 		return fmt.Errorf("name AppWrappers, Runs or jobs: %s NAME…", cmd.CommandPath())
-	case s.selector != "" && len(names) > 0:
+	case s.selector != "" && (len(names) > 0 || s.array != ""):
 		return errors.New("names and --selector exclude each other: remove one of them")
 	}
 	return nil
@@ -179,24 +202,42 @@ func whose(user string) string {
 	return "is the work of " + user
 }
 
-// findAll reads what names are about, once each.
-func findAll(ctx context.Context, c client.Client, namespace string, names []string) (all []explain.Objects, err error) {
+// findAll reads what names are about, once each. The name of an array is about its numbers.
+func (s *several) findAll(ctx context.Context, c client.Client, namespace string, names []string) (all []explain.Objects, err error) {
 	seen := map[types.UID]bool{}
 	for _, name := range names {
 		target, err := why.Parse(namespace, name)
 		if err != nil {
 			return nil, err
 		}
-		found, err := why.Find(ctx, c, target)
+		some, err := s.findOne(ctx, c, target)
 		if err != nil {
 			return nil, suggesting(err, target)
 		}
-		if uid := identity(found); !seen[uid] {
-			all = append(all, found)
-			seen[uid] = uid != "" // an object without one is no other's
+		for _, found := range some {
+			if uid := identity(found); !seen[uid] {
+				all = append(all, found)
+				seen[uid] = uid != "" // an object without one is no other's
+			}
 		}
 	}
 	return all, nil
+}
+
+func (s *several) findOne(ctx context.Context, c client.Client, target why.Target) ([]explain.Objects, error) {
+	found, err := why.Find(ctx, c, target)
+	if !absent(err) || target.Kind != "" {
+		return []explain.Objects{found}, err
+	}
+	numbers, listErr := work.Members(ctx, c, target.Namespace, target.Name)
+	if listErr != nil || len(numbers) == 0 {
+		return nil, err
+	}
+	some := work.In(numbers, s.stages)
+	if len(some) == 0 {
+		return nil, fmt.Errorf("none of the %d numbers of array %s is %s", len(numbers), target.Name, strings.Join(s.stages, ", "))
+	}
+	return some, nil
 }
 
 // identity tells whether two names are about the same object.
@@ -281,46 +322,5 @@ func retryWorkCommand(version string) *cobra.Command {
 	}
 	cmd.Flags().StringArrayVar(&settings, "set", nil, "setting of 'mlbatch submit' that is different, such as numGpusPerPod=2")
 	cmd.Flags().StringArrayVar(&annotations, "annotate", nil, "annotation of the copy, NAME=VALUE, or NAME- to remove it; retryLimit is short for workload.codeflare.dev.appwrapper/retryLimit")
-	return cmd
-}
-
-func logsOfWorkCommand() *cobra.Command {
-	var where runNamespace
-	var wanted work.Selection
-	var rank int
-	cmd := aboutWork(&cobra.Command{
-		Use:     "logs NAME",
-		Example: "  mlbatch logs train --follow\n  mlbatch logs train --rank 3\n  mlbatch logs train --all\n  mlbatch logs train --attempt 1",
-		Short:   "Print the log of one pod of an AppWrapper, a Run or a job, or of all",
-		Long: "Print the log of the only pod, or of the one with rank 0: the master of a PyTorchJob, or the first of an indexed\n" +
-			"Job. A Run of api ray has the log of its submitter, which follows the program, or else of its head. --rank and --pod\n" +
-			"choose another pod. Logs are there as long as the pods are: of an attempt that has failed, until its pods are gone.",
-	}, &where, func(cmd *cobra.Command, c client.WithWatch, found explain.Objects) error {
-		if cmd.Flags().Changed("rank") {
-			wanted.Rank = &rank
-		}
-		open, err := where.openLog(cmd)
-		if err != nil {
-			return err
-		}
-		return work.Logs(cmd.Context(), c, open, found, wanted, cmd.OutOrStdout())
-	})
-	flags := cmd.Flags()
-	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		switch {
-		case rank < 0:
-			return errors.New("--rank is negative: ranks are counted from 0")
-		case cmd.Flags().Changed("attempt") && wanted.Attempt < 1:
-			return errors.New("attempts are counted from 1: leave --attempt out for the present one")
-		}
-		return nil
-	}
-	flags.IntVar(&rank, "rank", 0, "rank of the pod, from 0")
-	flags.StringVar(&wanted.Pod, "pod", "", "name of the pod")
-	flags.StringVar(&wanted.Step, "step", "", "step of a workflow (default: the only one that has pods)")
-	flags.Int32Var(&wanted.Attempt, "attempt", 0, "number of the attempt, from 1 (default: the one whose pods are there)")
-	flags.BoolVar(&wanted.All, "all", false, "print the logs of all pods; each line begins with the rank of its pod, or its name")
-	flags.BoolVarP(&wanted.Follow, "follow", "f", false, "print what comes until the containers end")
-	cmd.MarkFlagsMutuallyExclusive("rank", "pod", "all")
 	return cmd
 }

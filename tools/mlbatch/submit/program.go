@@ -66,7 +66,7 @@ func (p Program) job(version string, settings map[string]any, script string, car
 	if _, err := New(version, all); err != nil { // in words about the user's own settings
 		return Job{}, err
 	}
-	if p.Array != nil {
+	if p.Array != nil && !p.Array.apart() {
 		if err := p.Array.fits(all); err != nil {
 			return Job{}, err
 		}

@@ -275,6 +275,35 @@ func TestAnArrayIsOneIndexedJob(t *testing.T) {
 	}
 }
 
+func TestAnArrayWithoutALimitIsAnAppWrapperEach(t *testing.T) {
+	script := filepath.Join(write(t, map[string]string{"train.py": ""}), "train.py")
+	array, err := ParseArray("3-4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs, err := Program{Script: script, Array: array}.Jobs("0.0.1", map[string]any{"containerImage": "a", "numGpusPerPod": int64(8), "numPods": int64(2)})
+	if err != nil || len(jobs) != 2 {
+		t.Fatal(len(jobs), err)
+	}
+	name := jobs[0].Array()
+	for i, j := range jobs {
+		number := 3 + i
+		if err := j.In("", "blue"); err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf("%s-%d", name, number); j.Name() != want || !strings.HasPrefix(name, "train-") || j.AppWrapper().Labels[ArrayLabel] != name {
+			t.Errorf("%s, labels %v, not %s", j.Name(), j.AppWrapper().Labels, want)
+		}
+		if !strings.Contains(j.Manifest, fmt.Sprintf("export MLBATCH_ARRAY_INDEX=%d", number)) || !strings.Contains(j.Manifest, ArrayLabel+": "+name) || !strings.Contains(j.Manifest, "kind: PyTorchJob") {
+			t.Errorf("got %s", j.Manifest)
+		}
+		again, err := Again("0.0.1", stored(t, j), "other", []string{"numGpusPerPod=4"})
+		if err != nil || again.Array() != name || !strings.Contains(again.Manifest, fmt.Sprintf("export MLBATCH_ARRAY_INDEX=%d", number)) {
+			t.Errorf("made again: %v, %s", err, again.Manifest)
+		}
+	}
+}
+
 func TestAScriptGivesItsJobAName(t *testing.T) {
 	for script, want := range map[string]string{
 		"train.py": "train", "My_Script v2.py": "my-script-v2", "2024.py": "job-2024", "äöü.py": "job",

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,7 +40,11 @@ type parts struct {
 
 // into adds the parts to a rendered job, and returns its manifest.
 func (p parts) into(aw *v1beta2.AppWrapper) (string, error) {
-	if p.array != nil {
+	switch {
+	case p.array == nil:
+	case p.array.apart():
+		metav1.SetMetaDataLabel(&aw.ObjectMeta, ArrayLabel, p.array.Of)
+	default:
 		if err := p.array.job(aw); err != nil {
 			return "", err
 		}

@@ -16,11 +16,15 @@ import (
 // Columns say which columns a table has beyond those that it always has.
 type Columns struct{ Namespace, Wide bool }
 
-// WriteTable prints work for people.
+// WriteTable prints work for people. An array is one row, unless it is wide.
 func (o Overview) WriteTable(out io.Writer, with Columns, now time.Time) error {
 	rows := [][]string{row(with, "NAMESPACE", []string{"NAME", "KIND", "USER", "GPUS", "STATE", "REASON", "AGE"},
 		[]string{"QUEUE", "PHASE", "SINCE", "PRIORITY", "RETRIES", "MIGRATIONS", "MESSAGE"})}
-	for _, i := range o.Items {
+	items := o.Items
+	if !with.Wide {
+		items = folded(items)
+	}
+	for _, i := range items {
 		priority, gpus := "", ""
 		if i.Priority != nil {
 			priority = strconv.Itoa(int(*i.Priority))
