@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/test/fakeapiserver"
@@ -161,6 +162,50 @@ func TestItSaysWhichPatchesItDoesNotKnow(t *testing.T) {
 	_, c := start(t)
 	err := c.Patch(t.Context(), job(), merge(`{"metadata":{"labels":{"a":null}}}`))
 	if err == nil || !strings.Contains(err.Error(), "labels") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// An object that leaves a selection is told as deleted, and one that comes as added. A watch begins where a list ends.
+func TestAWatchTellsOfWhatItSelects(t *testing.T) {
+	api, _ := start(t)
+	c, err := client.NewWithWatch(api.Config(), client.Options{Mapper: api.Mapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := &unstructured.UnstructuredList{}
+	found.SetGroupVersionKind(jobKind)
+	old := client.MatchingFields{"status.x": "old"}
+	if err := c.List(t.Context(), found, client.InNamespace("n"), old); err != nil || len(found.Items) != 1 {
+		t.Fatalf("%d, %v", len(found.Items), err)
+	}
+	key := types.NamespacedName{Namespace: "n", Name: "j"}
+	if err := api.Patch("jobs", key, `{"status":{"x":"new"}}`); err != nil {
+		t.Fatal(err)
+	}
+	since := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: found.GetResourceVersion()}}
+	events, err := c.Watch(t.Context(), found, since, client.InNamespace("n"), old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Stop()
+	if e := <-events.ResultChan(); e.Type != watch.Deleted {
+		t.Errorf("got %v", e)
+	}
+	if err := api.Patch("jobs", key, `{"status":{"x":"old"}}`); err != nil {
+		t.Fatal(err)
+	}
+	if e := <-events.ResultChan(); e.Type != watch.Added {
+		t.Errorf("got %v", e)
+	}
+}
+
+func TestWhatIsRefusedIsForbidden(t *testing.T) {
+	api, c := start(t)
+	api.Refuses = func(verb, resource, namespace string) bool {
+		return verb == "get" && resource == "jobs" && namespace == "n"
+	}
+	if err := c.Get(t.Context(), types.NamespacedName{Namespace: "n", Name: "j"}, job()); !apierrors.IsForbidden(err) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -49,10 +48,17 @@ func parse(r *http.Request) request {
 func (q request) group() schema.GroupResource { return schema.GroupResource{Resource: q.resource} }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	if s.paused.Load() {
+		panic(http.ErrAbortHandler) // which closes the connection
+	}
 	s.mu.Lock()
 	s.requests = append(s.requests, r.Method+" "+r.URL.Path)
 	s.mu.Unlock()
 	q := parse(r)
+	if s.Refuses != nil && s.Refuses(q.verb(), q.resource, q.key.Namespace) {
+		refuse(w, apierrors.NewForbidden(q.group(), q.key.Name, errors.New("you have no such right")))
+		return
+	}
 	if _, served := s.kinds[q.resource]; !served {
 		s.succeed(w, q)
 		return
@@ -73,19 +79,39 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	write(w, "application/json", http.StatusOK, object.text)
 }
 
+// verb is what rights are about.
+func (q request) verb() string {
+	switch {
+	case q.Method != http.MethodGet:
+		return map[string]string{http.MethodPost: "create", http.MethodPatch: "patch", http.MethodDelete: "delete"}[q.Method]
+	case q.URL.Query().Get("watch") != "":
+		return "watch"
+	case q.key.Name == "":
+		return "list"
+	}
+	return "get"
+}
+
 // onlyMetadata reports whether the client asks for metadata in protobuf, as all Kubernetes
 // clients do.
 func (q request) onlyMetadata() bool {
 	return strings.HasPrefix(q.Header.Get("Accept"), "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
 }
 
-// succeed accepts events, and answers access reviews.
+// succeed accepts events, and answers reviews. Everybody is alice. What is not served cannot be read.
 func (s *Server) succeed(w http.ResponseWriter, q request) {
+	if q.Method == http.MethodGet {
+		http.NotFound(w, q.Request)
+		return
+	}
 	kind := map[string]string{
 		"events": "Event", "selfsubjectaccessreviews": "SelfSubjectAccessReview", "subjectaccessreviews": "SubjectAccessReview",
+		"selfsubjectreviews": "SelfSubjectReview",
 	}[q.resource]
 	version := strings.TrimPrefix(strings.Join(strings.Split(q.URL.Path, "/")[1:4], "/"), "apis/")
-	answer(w, http.StatusCreated, map[string]any{"apiVersion": version, "kind": kind, "status": map[string]any{"allowed": s.allows(q)}})
+	answer(w, http.StatusCreated, map[string]any{"apiVersion": version, "kind": kind, "status": map[string]any{
+		"allowed": s.allows(q), "userInfo": map[string]any{"username": "alice"},
+	}})
 }
 
 func refuse(w http.ResponseWriter, err error) {
@@ -115,25 +141,26 @@ func (s *Server) serveAll(w http.ResponseWriter, q request) {
 		s.serveWatch(w, q)
 		return
 	}
-	selector, err := labels.Parse(q.URL.Query().Get("labelSelector"))
+	which, err := q.selection()
 	if err != nil {
 		refuse(w, err)
 		return
 	}
-	var items [][]byte
-	for _, object := range s.All(q.resource) {
-		if (q.key.Namespace == "" || object.Namespace == q.key.Namespace) && selector.Matches(labels.Set(object.Labels)) {
-			items = append(items, object.text)
-		}
-	}
+	items, version := s.selected(q.resource, which)
 	kind := s.kinds[q.resource]
-	head := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"1"},"items":[`, kind.GroupVersion(), kind.Kind+"List")
+	head := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"%d"},"items":[`, kind.GroupVersion(), kind.Kind+"List", max(1, version))
 	write(w, "application/json", http.StatusOK, slices.Concat([]byte(head), bytes.Join(items, []byte(",")), []byte("]}")))
 }
 
 func (s *Server) serveWatch(w http.ResponseWriter, q request) {
+	which, err := q.selection()
+	if err != nil {
+		refuse(w, err)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
-	watch := s.watch(q.resource, q.URL.Query().Get("sendInitialEvents") == "true")
+	since, _ := strconv.ParseInt(q.URL.Query().Get("resourceVersion"), 10, 64)
+	watch := s.watch(q.resource, which, q.URL.Query().Get("sendInitialEvents") == "true", since)
 	defer s.unwatch(watch)
 	flush := http.NewResponseController(w)
 	for {

@@ -6,12 +6,14 @@
 package fakeapiserver
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -34,8 +36,11 @@ type Server struct {
 	Heard func(Change)
 	// Allows, if not nil, answers access reviews.
 	Allows func(verb, resource string) bool
+	// Refuses, if not nil, says what the user may not do. The verb is get, list, watch, create, patch or delete.
+	Refuses func(verb, resource, namespace string) bool
 
 	http   *httptest.Server
+	paused atomic.Bool
 	kinds  map[string]schema.GroupVersionKind // by resource
 	mapper *meta.DefaultRESTMapper
 
@@ -44,10 +49,21 @@ type Server struct {
 	stored   map[string]map[types.NamespacedName]*Object // by resource
 	watchers map[*watcher]bool
 	requests []string
+	// latest are the last changes, for watches that begin where a list has ended.
+	latest []stored
 }
 
+// stored is a change at a version.
+type stored struct {
+	Change
+	version int64
+}
+
+// mostLatest is how many changes are remembered.
+const mostLatest = 1000
+
 // inNoNamespace are the kinds without one.
-var inNoNamespace = []string{"Node", "ClusterQueue", "ResourceFlavor"}
+var inNoNamespace = []string{"Node", "Namespace", "ClusterQueue", "Cohort", "ResourceFlavor", "PriorityClass", "WorkloadPriorityClass"}
 
 // Start starts a server for these kinds. It allows everything in access reviews unless Allows says
 // otherwise, and drops events.
@@ -78,6 +94,15 @@ func (s *Server) Stop() {
 	s.http.CloseClientConnections()
 	s.http.Close()
 }
+
+// Pause ends all connections, and answers nobody until Resume.
+func (s *Server) Pause() {
+	s.paused.Store(true)
+	s.http.CloseClientConnections()
+}
+
+// Resume answers again.
+func (s *Server) Resume() { s.paused.Store(false) }
 
 // Config configures clients of the server, which reads no protobuf. The dialer makes them keep as many connections as
 // with a real server; without it they would keep two, and open a new one for most requests.
@@ -172,12 +197,9 @@ func (s *Server) replace(resource string, before, after *Object) bool {
 func (s *Server) commit(resource string, before, after *Object) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	event, object := "MODIFIED", after
-	switch {
-	case before == nil:
-		event = "ADDED"
-	case after == nil:
-		event, object = "DELETED", &Object{ObjectMeta: before.ObjectMeta, Fields: before.Fields}
+	object := after
+	if after == nil {
+		object = &Object{ObjectMeta: before.ObjectMeta, Fields: before.Fields}
 	}
 	key := object.key()
 	if s.stored[resource][key] != before {
@@ -194,13 +216,26 @@ func (s *Server) commit(resource string, before, after *Object) bool {
 	if after == nil {
 		delete(s.stored[resource], key)
 	}
-	change := eventText(event, object.text)
+	s.latest = append(s.latest[max(0, len(s.latest)-mostLatest+1):], stored{Change{resource, before, after}, s.version})
 	for w := range s.watchers {
 		if w.resource == resource {
-			w.add(change)
+			w.tell(before, after, object)
 		}
 	}
 	return true
+}
+
+// tell tells of a change, as far as it is about what is watched. The last version of an object that is gone is told.
+func (w *watcher) tell(before, after, last *Object) {
+	was, is := before != nil && w.which.has(before), after != nil && w.which.has(after)
+	switch {
+	case is && was:
+		w.add(eventText("MODIFIED", last.text))
+	case is:
+		w.add(eventText("ADDED", last.text))
+	case was:
+		w.add(eventText("DELETED", last.text))
+	}
 }
 
 func eventText(event string, object []byte) []byte {
@@ -210,6 +245,7 @@ func eventText(event string, object []byte) []byte {
 // watcher is one open watch. It never blocks writers.
 type watcher struct {
 	resource string
+	which    selection
 	mu       sync.Mutex
 	pending  []byte
 	wake     chan struct{}
@@ -233,17 +269,25 @@ func (w *watcher) take() []byte {
 	return pending
 }
 
-// watch opens a watch. If initially is true, it starts with the existing objects.
-func (s *Server) watch(resource string, initially bool) *watcher {
+// watch opens a watch. If initially is true, it starts with the existing objects, and else with the changes since a
+// version, if there is one.
+func (s *Server) watch(resource string, which selection, initially bool, since int64) *watcher {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := &watcher{resource: resource, wake: make(chan struct{}, 1)}
+	w := &watcher{resource: resource, which: which, wake: make(chan struct{}, 1)}
 	s.watchers[w] = true
 	if !initially {
+		for _, c := range s.latest {
+			if since > 0 && c.version > since && c.Resource == resource {
+				w.tell(c.Before, c.After, cmp.Or(c.After, c.Before))
+			}
+		}
 		return w
 	}
 	for _, object := range s.stored[resource] {
-		w.add(eventText("ADDED", object.text))
+		if which.has(object) {
+			w.add(eventText("ADDED", object.text))
+		}
 	}
 	version, kind := s.kinds[resource].ToAPIVersionAndKind()
 	w.add(eventText("BOOKMARK", fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"%d","annotations":{%q:"true"}}}`,
