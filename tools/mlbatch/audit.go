@@ -99,22 +99,11 @@ func (a auditor) look(ctx context.Context, api client.Client) (audit.Moment, []a
 
 // once looks, and looks again if there is something to confirm.
 func (a auditor) once(ctx context.Context, api client.Client, out io.Writer) error {
-	var s audit.Sightings
-	m, found, err := a.look(ctx, api)
+	m, found, err := snapshot.Confirmed(ctx, api, a.namespaces, a.tolerance, a.pause)
 	if err != nil {
 		return err
 	}
-	if len(found) > 0 {
-		s.Next(found)
-		if !wait(ctx, a.pause) {
-			return ctx.Err()
-		}
-		if m, found, err = a.look(ctx, api); err != nil {
-			return err
-		}
-		found, _ = s.Next(found)
-	}
-	err = a.output.print(out, "Audit", reported(m, found), func() error {
+	err = a.output.print(out, "Audit", audit.Reported(m, found), func() error {
 		printFindings(out, m, found)
 		return nil
 	})
@@ -198,27 +187,6 @@ func label(f audit.Finding) string {
 		return "note: "
 	}
 	return ""
-}
-
-// auditReport is what programs get.
-type auditReport struct {
-	// Revision is that of the API server at which everything was read.
-	Revision   string    `json:"revision"`
-	Time       time.Time `json:"time"`
-	Namespaces []string  `json:"namespaces"`
-	// LookedAt counts objects.
-	LookedAt map[string]int  `json:"lookedAt"`
-	Items    []audit.Finding `json:"items"`
-}
-
-func reported(m audit.Moment, found []audit.Finding) auditReport {
-	return auditReport{
-		Revision: m.Revision, Time: m.Time, Namespaces: m.Namespaces, Items: append([]audit.Finding{}, found...),
-		LookedAt: map[string]int{
-			"pods": len(m.Pods), "appWrappers": len(m.AppWrappers), "services": len(m.Services),
-			"workloads": len(m.Workloads), "clusterQueues": len(m.Queues), "nodes": len(m.Nodes),
-		},
-	}
 }
 
 // auditChange is what programs get with --watch.

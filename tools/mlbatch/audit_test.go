@@ -185,7 +185,7 @@ func TestAuditAsJSON(t *testing.T) {
 	if !errors.Is(err, somethingFound) {
 		t.Error(err)
 	}
-	var got auditReport
+	var got audit.Report
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/queue"
 	"github.com/mlbatch/mlbatch/test/golden"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/audit"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/checkup"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/explain"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/answers/top"
@@ -60,7 +61,7 @@ var promised = []struct {
 	{"TeamChange", "team add, team set, team remove", teamResult{}},
 	{"TeamDiff", "team diff", teamsdiff.Report{}},
 	{"Check", "check", checkup.Report{}},
-	{"Audit", "audit", auditReport{}},
+	{"Audit", "audit", audit.Report{}},
 	{"AuditChange", "audit --watch", auditChange{}},
 	{"ComponentList", "components", printing.Items[install.Component]{}},
 	{"ImageList", "images", printing.Items[images.Image]{}},
@@ -142,7 +143,7 @@ func TestAnswersOfOtherCommandsKeepTheirPromise(t *testing.T) {
 		"components": printing.Items[install.Component]{Items: []install.Component{{Name: "kueue"}}},
 		"queue ls":   runs.ForPrograms(queue.Stat{Tasks: []queue.Task{{}}}),
 		"images":     printing.Items[images.Image]{Items: []images.Image{{Part: "kueue"}}},
-		"audit":      auditReport{Namespaces: []string{}, LookedAt: map[string]int{"pods": 1}}, "audit --watch": auditChange{},
+		"audit":      audit.Report{Namespaces: []string{}, LookedAt: map[string]int{"pods": 1}}, "audit --watch": auditChange{},
 	} {
 		i := slices.IndexFunc(promised, func(row struct {
 			kind, commands string

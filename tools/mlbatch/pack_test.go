@@ -53,7 +53,7 @@ const (
 	podSpec = `spec: {containers: [{name: main, image: a}]}`
 	aPod    = `{apiVersion: v1, kind: Pod, metadata: {name: work}, ` + podSpec + `}`
 	aJob    = `{apiVersion: batch/v1, kind: Job, metadata: {name: work}, spec: {template: {` + podSpec + `}}}`
-	web     = `{apiVersion: v1, kind: ReplicationController, metadata: {name: web}, spec: {template: {` + podSpec + `}}}`
+	unknown = `{apiVersion: v1, kind: ReplicationController, metadata: {name: web}, spec: {template: {` + podSpec + `}}}`
 	data    = `{apiVersion: v1, kind: ConfigMap, metadata: {name: data}}`
 )
 
@@ -123,12 +123,12 @@ func TestWhatCannotBePackedIsOneSentence(t *testing.T) {
 		"a field twice":               {"", with(aPod, "name: work", "name: work, name: b"), `key "name" already set in map`},
 		"no name":                     {"", with(aPod, "name: work", ""), "work.yaml: Pod/: metadata.name: Required value: a name or a generateName"},
 		"a pod set of nobody":         {"--pod-set ReplicationController/web:spec.template=2", aPod, "--pod-set ReplicationController/web:spec.template=2: there is no ReplicationController web"},
-		"a pod set without a number": {"--pod-set ReplicationController/web:spec.template", web,
+		"a pod set without a number": {"--pod-set ReplicationController/web:spec.template", unknown,
 			"cannot read --pod-set ReplicationController/web:spec.template: write KIND/NAME:PATH=REPLICAS, such as ReplicationController/web:spec.template=2"},
-		"a negative number of pods":     {"--pod-set a/b:c=-1", web, "cannot read --pod-set a/b:c=-1: write KIND/NAME:PATH=REPLICAS"},
+		"a negative number of pods":     {"--pod-set a/b:c=-1", unknown, "cannot read --pod-set a/b:c=-1: write KIND/NAME:PATH=REPLICAS"},
 		"a path without a pod template": {"--pod-set ConfigMap/data:spec.template=2", data, `work.yaml: ConfigMap/data: path "template.spec.template": there is no field "spec"`},
 		"pods that are counted already": {"--pod-set Job/work:spec.template=2", aJob, `work.yaml: Job/work: podSets: Invalid value: 1: the pod set at "template.spec.template" is declared with 2 replicas but the template has 1`},
-		"pods that nobody counts":       {"", web, "work.yaml: ReplicationController/web: MLBatch does not know how many pods this kind makes: say it with --pod-set ReplicationController/web:spec.template=REPLICAS"},
+		"pods that nobody counts":       {"", unknown, "work.yaml: ReplicationController/web: MLBatch does not know how many pods this kind makes: say it with --pod-set ReplicationController/web:spec.template=REPLICAS"},
 		"an object like a pod":          {"", "{apiVersion: example.com/v1, kind: Sandbox, metadata: {name: x}, " + podSpec + "}", "say it with --pod-set Sandbox/x:.=REPLICAS"},
 		"another version":               {"", with(aJob, "batch/v1", "batch/v2"), `work.yaml: Job/work: apiVersion: Unsupported value: "batch/v2": supported values: "batch/v1"`},
 		"a misspelt field of a pod":     {"", with(aJob, "image", "imgae"), `work.yaml: Job/work: path "template.spec.template" does not lead to a pod template: strict decoding error: unknown field "containers[0].imgae"`},

@@ -23,10 +23,7 @@ func (r Report) WriteText(out io.Writer, now time.Time) error {
 		fmt.Fprintf(out, "%s: %s: see 'mlbatch why %s'\n", r.Reason, r.Means, r.Name)
 	}
 	fmt.Fprintln(out)
-	for _, table := range [][][]string{r.facts(now), r.steps(), r.components(), r.pods()} {
-		if len(table) == 0 {
-			continue
-		}
+	for _, table := range r.Tables(now) {
 		if table[0][0] == strings.ToUpper(table[0][0]) { // it has headings
 			fmt.Fprintln(out)
 		}
@@ -45,6 +42,12 @@ func (r Report) WriteText(out io.Writer, now time.Time) error {
 		fmt.Fprintln(out, "unknown:", printing.OneLine(unknown))
 	}
 	return nil
+}
+
+// Tables are those that have rows: facts, and below their headings steps, components and pods.
+func (r Report) Tables(now time.Time) [][][]string {
+	all := [][][]string{r.facts(now), r.steps(), r.components(), r.pods()}
+	return slices.DeleteFunc(all, func(table [][]string) bool { return len(table) == 0 })
 }
 
 // stage is what 'mlbatch list' says. The time is that of the phase, which is named if it has another name.

@@ -195,6 +195,9 @@ var entries = func() map[Code]Entry {
 	return all
 }()
 
+// Means is a cause in one sentence.
+func Means(code Code) string { return entries[code].Means }
+
 // change sets what differs between two causes with the same code.
 type change func(*Cause)
 

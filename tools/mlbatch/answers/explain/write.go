@@ -14,7 +14,7 @@ func Text(e Explanation, now time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s.\n", e.State)
 	if len(e.Causes) == 0 {
-		b.WriteString(nothingWrong(e) + ".\n")
+		b.WriteString(NothingWrong(e) + ".\n")
 	}
 	for _, c := range e.Causes {
 		b.WriteString("\n")
@@ -26,8 +26,8 @@ func Text(e Explanation, now time.Time) string {
 	return b.String()
 }
 
-// nothingWrong is what is said without a cause. Only of work that is seen to run well is nothing known to be wrong.
-func nothingWrong(e Explanation) string {
+// NothingWrong is what is said without a cause. Only of work that is seen to run well is nothing known to be wrong.
+func NothingWrong(e Explanation) string {
 	switch {
 	case e.Well:
 		return "Nothing is known to be wrong"

@@ -18,20 +18,25 @@ import (
 // WriteTable prints an overview for people. The wide one also has namespaces, why a team is not active, and
 // resources without quota and use.
 func (o Overview) WriteTable(out io.Writer, wide bool) error {
-	written := false
-	for _, table := range [][][]string{o.teams(wide), o.pools(wide), o.flavors(wide), o.queues(wide), o.nodes(wide)} {
-		if len(table) < 2 {
-			continue
-		}
-		if written {
+	for i, table := range o.Tables(wide) {
+		if i > 0 {
 			fmt.Fprintln(out)
 		}
-		written = true
 		if err := printing.Table(out, table); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Tables are those that have rows, each below its headings.
+func (o Overview) Tables(wide bool) (all [][][]string) {
+	for _, table := range [][][]string{o.teams(wide), o.pools(wide), o.flavors(wide), o.queues(wide), o.nodes(wide)} {
+		if len(table) > 1 {
+			all = append(all, table)
+		}
+	}
+	return all
 }
 
 func (o Overview) teams(wide bool) [][]string {

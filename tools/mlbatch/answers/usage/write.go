@@ -31,6 +31,19 @@ var (
 
 // WriteTable prints a report for people.
 func (r Report) WriteTable(out io.Writer) error {
+	for i, table := range r.Tables() {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		if err := printing.Table(out, table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Tables are those that have rows, each below its headings: what was reserved, and the comparison with Kueue.
+func (r Report) Tables() [][][]string {
 	if len(r.Rows) == 0 {
 		return nil
 	}
@@ -46,11 +59,10 @@ func (r Report) WriteTable(out io.Writer) error {
 			table = append(table, line)
 		}
 	}
-	if err := printing.Table(out, table); err != nil || len(r.Kueue) == 0 {
-		return err
+	if len(r.Kueue) == 0 {
+		return [][][]string{table}
 	}
-	fmt.Fprintln(out)
-	return printing.Table(out, r.comparisons())
+	return [][][]string{table, r.comparisons()}
 }
 
 // columns are those of the table, without classes in which there is nothing.
