@@ -140,6 +140,12 @@ var arrows = map[string][]string{
 		"controller/admissionrules", "controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/answers/explain", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/quota", "tools/mlbatch/clusterstate",
 		"tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/why",
 	},
+	"tools/mlbatch/web/guard": nil,
+	"tools/mlbatch/web/views": {"tools/mlbatch/answers/checkup", "tools/mlbatch/answers/explain", "tools/mlbatch/printing", "tools/mlbatch/work"},
+	"tools/mlbatch/web": {
+		"tools/mlbatch/answers/audit", "tools/mlbatch/answers/checkup", "tools/mlbatch/answers/explain", "tools/mlbatch/answers/top", "tools/mlbatch/answers/usage", "tools/mlbatch/clustercheck", "tools/mlbatch/clusterstate",
+		"tools/mlbatch/printing", "tools/mlbatch/snapshot", "tools/mlbatch/web/guard", "tools/mlbatch/web/views", "tools/mlbatch/why", "tools/mlbatch/work",
+	},
 	"tools/mlbatch/install/preflight":   {"setup", "tools/mlbatch/parts"},
 	"tools/mlbatch/install/access":      nil,
 	"tools/mlbatch/install/changes":     nil,
@@ -165,7 +171,7 @@ var arrows = map[string][]string{
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/prometheus", "setup", "tools/artifacts/atomicfile", "tools/commandline", "tools/mlbatch/answers/audit", "tools/mlbatch/snapshot", "tools/mlbatch/answers/checkup", "tools/mlbatch/clustercheck", "tools/mlbatch/clusterstate", "tools/mlbatch/install", "tools/mlbatch/quota",
 		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/uninstall", "tools/mlbatch/manifests",
 		"tools/mlbatch/answers/explain", "tools/mlbatch/images", "tools/mlbatch/pack", "tools/mlbatch/podcopy", "tools/mlbatch/podexec", "tools/mlbatch/podforward", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/answers/top",
-		"tools/mlbatch/teamschart", "tools/mlbatch/teamsdiff", "tools/mlbatch/teamsfile", "tools/mlbatch/answers/usage", "tools/mlbatch/why", "tools/mlbatch/work",
+		"tools/mlbatch/teamschart", "tools/mlbatch/teamsdiff", "tools/mlbatch/teamsfile", "tools/mlbatch/answers/usage", "tools/mlbatch/web", "tools/mlbatch/why", "tools/mlbatch/work",
 	},
 	// The chart that renders a training job.
 	"tools/pytorchjob-generator":        {"controller/api/v1beta2", "controller/admissionrules"},
@@ -226,6 +232,7 @@ var tried = map[string][]string{
 	"tools/mlbatch":                     {"controller/api/queue", "controller/nodesigns", "controller/runplan"},
 	"tools/pytorchjob-generator":        {"controller/api/codeflare/v1alpha1", "controller/runplan"},
 	"tools/mlbatch/teamsdiff":           {"tools/mlbatch/teamschart"},
+	"tools/mlbatch/web":                 {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/runs"},
 }
 
 // inRooms reports whether a package has a row in arrows.

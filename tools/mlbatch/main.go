@@ -31,7 +31,7 @@ func rootCommand(version string) *cobra.Command {
 		&cobra.Group{ID: "platform", Title: "The platform, for administrators:"})
 	below(root, "work", submitCommand(version), shellCommand(version), timed(listCommand()), timed(statusOfWorkCommand()), timed(whyCommand()), logsOfWorkCommand(),
 		waitCommand(), execCommand(), portForwardCommand(), cpCommand(), cancelWorkCommand(), retryWorkCommand(version), runCommand(version), queueCommand(), packCommand())
-	below(root, "team", timed(topCommand()), timed(usageCommand()), teamCommand())
+	below(root, "team", timed(topCommand()), timed(usageCommand()), webCommand(), teamCommand())
 	below(root, "platform", installCommand(), upgradeCommand(), uninstallCommand(), componentsCommand(), imagesCommand(), timed(checkCommand()), auditCommand(), clusterCommand())
 	return root
 }
