@@ -64,7 +64,7 @@ flakes: ## Repeat LANE (or a command) N times (20), with LOAD=1 beside busy proc
 # has a goroutine for each story: its calm lives say as much about races as all, and the
 # others run without it. So does what measures memory.
 RACED := $(addprefix ./controller/internal/,activity admission appwrapper broker capacityprovider fetch jsonwatch othercontroller metricsaccess run servingcert slackqueue taskstore watchable worker workload) ./controller/runs ./test/fakeapiserver ./test/patience ./test/quotawatch ./test/same/kubelet ./test/sandbox ./test/workload \
-	$(addprefix ./tools/,artifacts/components artifacts/filecache artifacts/filelock artifacts/images/archive artifacts/subprocess localcluster localcluster/keeper localcluster/processnode mlbatch mlbatch/podcopy mlbatch/podlogs mlbatch/runs mlbatch/why)
+	$(addprefix ./tools/,artifacts/components artifacts/filecache artifacts/filelock artifacts/images/archive artifacts/subprocess localcluster localcluster/keeper localcluster/processnode mlbatch mlbatch/podcopy mlbatch/podlogs mlbatch/runs mlbatch/web mlbatch/why)
 
 # Lint is a lane of its own, and vets more than 'go test' would, tests included.
 UNVETTED := go test -vet=off
@@ -307,7 +307,7 @@ upgrade: ## The platform is upgraded, removed and installed again on a real clus
 	$(CLUSTER) ./test/upgrade
 
 .PHONY: site-test
-site-test: ## The documentation site in Chromium: links, search, colours, a phone (needs chromium, which root is given; 3 minutes when warm)
+site-test: ## The documentation site and mlbatch web in Chromium: links, search, colours, a phone, the keyboard (needs chromium, which root is given; 3 minutes when warm)
 	@command -v chromium >/dev/null || { [ $$(id -u) = 0 ] && apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium; } || \
 		{ echo "the test needs a browser: install Debian's package chromium" >&2; exit 1; }
 	go -C tools/artifacts/site test -tags=browser -count=1 -timeout=44m -v ./browser

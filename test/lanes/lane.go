@@ -48,7 +48,7 @@ var lanes = []lane{
 	{name: "counted", root: true},
 	{name: "same", root: true},
 	{name: "site-test", root: true, more: []string{
-		"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "charts", "docs", "samples", "setup", "test/bench", "tools/artifacts/site", "tools/pytorchjob-generator",
+		"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "charts", "docs", "samples", "setup", "test/bench", "tools/artifacts/site", "tools/pytorchjob-generator", "./tools/mlbatch",
 	}},
 	{name: "helm"},
 	{name: "flux", root: true},

@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,10 +16,10 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/work"
 )
 
-// asked is a command with its flags.
+// asked is a command with its flags. If a page has several, each has a heading.
 type asked struct {
-	command string
-	flags   url.Values
+	heading, command string
+	flags            url.Values
 }
 
 // screen is a page of its own.
@@ -37,21 +38,21 @@ type choice struct{ name, query string }
 var screens = []screen{
 	{path: "/", name: "My work", parts: myWork, choices: someWork},
 	{path: "/team", name: "My team", about: "The quota of teams: what is used, borrowed, lent and pending.",
-		parts: func(q url.Values) []asked { return []asked{{"top", q}} }, choices: byTop},
+		parts: func(q url.Values) []asked { return []asked{{"", "top", q}} }, choices: byTop},
 	{path: "/cluster", name: "The cluster", about: "What the nodes have, and what waits and runs.", parts: cluster},
 	{path: "/usage", name: "Usage", about: "The hours for which quota was reserved, and what they were used for.",
-		parts: func(q url.Values) []asked { return []asked{{"usage", q}} }, choices: byUsage},
+		parts: func(q url.Values) []asked { return []asked{{"", "usage", q}} }, choices: byUsage},
 	{path: "/check", name: "Check", about: "What is wrong with the cluster, for administrators.",
-		parts: func(url.Values) []asked { return []asked{{"check", nil}} }},
+		parts: func(url.Values) []asked { return []asked{{"", "check", nil}} }},
 	{path: "/audit", name: "Audit", about: "What gets past the quota, for administrators. It is read anew each time you open this page. What is found must still be there ten seconds later.",
-		parts: func(url.Values) []asked { return []asked{{"audit", nil}} }, still: true},
+		parts: func(url.Values) []asked { return []asked{{"", "audit", nil}} }, still: true},
 }
 
 func myWork(q url.Values) []asked {
 	if len(q["me"])+len(q["all-namespaces"])+len(q["namespace"]) == 0 {
 		q = merged(q, "me", "true")
 	}
-	return []asked{{"list", q}}
+	return []asked{{"", "list", q}}
 }
 
 func merged(q url.Values, pairs ...string) url.Values {
@@ -85,10 +86,11 @@ func byUsage(url.Values) (all []choice) {
 }
 
 func cluster(url.Values) []asked {
-	everywhere := url.Values{"all-namespaces": {"true"}}
+	everywhere := url.Values{"all-namespaces": {"true"}, "first": {"oldest"}}
 	return []asked{
-		{"top", url.Values{"by": {"flavor"}}}, {"top", url.Values{"by": {"node"}}},
-		{"list", merged(everywhere, "state", "Queued")}, {"list", merged(everywhere, "state", "Running")},
+		{"Flavors", "top", url.Values{"by": {"flavor"}}}, {"Nodes", "top", url.Values{"by": {"node"}}},
+		{"What waits, the longest first", "list", merged(everywhere, "state", work.Queued)},
+		{"What runs, the longest first", "list", merged(everywhere, "state", work.Running)},
 	}
 }
 
@@ -97,7 +99,7 @@ func job(r *http.Request) screen {
 	flags := url.Values{"namespace": {r.PathValue("namespace")}, "name": {r.PathValue("kind") + "/" + r.PathValue("name")}}
 	return screen{
 		path: r.URL.EscapedPath(), name: r.PathValue("name"),
-		parts: func(url.Values) []asked { return []asked{{"why", flags}, {"status", flags}} },
+		parts: func(url.Values) []asked { return []asked{{"", "why", flags}, {"What it consists of", "status", flags}} },
 	}
 }
 
@@ -117,6 +119,7 @@ func (s *Server) page(ctx context.Context, of screen, query url.Values, now time
 	}
 	for _, ask := range of.parts(query) {
 		part, _ := s.asker.part(ctx, ask.command, ask.flags, now)
+		part.Heading = ask.heading
 		p.Parts = append(p.Parts, part)
 	}
 	return p
@@ -124,6 +127,9 @@ func (s *Server) page(ctx context.Context, of screen, query url.Values, now time
 
 // rows are those of one page of a list.
 func rows(all []work.Item, past int, flags url.Values) views.WorkRows {
+	if flags.Get("first") == "oldest" {
+		slices.SortStableFunc(all, func(a, b work.Item) int { return a.Since.Compare(b.Since.Time) })
+	}
 	from, err := strconv.Atoi(flags.Get("from"))
 	if err != nil || from < 0 || from > len(all) {
 		from = 0

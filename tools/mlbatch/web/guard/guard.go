@@ -116,7 +116,8 @@ func (g *Guard) open(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: g.cookie, Path: g.folder + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	// A redirect would still count as sent by whoever has opened the address, and would not have the cookie.
-	_, _ = w.Write([]byte(`<!doctype html><html lang="en"><title>mlbatch</title><meta http-equiv="refresh" content="0; url=` + g.folder + `/">` +
+	_, _ = w.Write([]byte(`<!doctype html><html lang="en"><title>mlbatch</title><link rel="icon" href="` + g.folder + `/icon.svg">` +
+		`<meta http-equiv="refresh" content="0; url=` + g.folder + `/">` +
 		`<p><a href="` + g.folder + `/">Continue</a></p></html>`))
 }
 

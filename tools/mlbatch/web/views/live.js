@@ -14,6 +14,11 @@
   function morph(from, to) {
     for (const { name } of [...from.attributes]) if (!to.hasAttribute(name)) from.removeAttribute(name);
     for (const { name, value } of to.attributes) if (from.getAttribute(name) !== value) from.setAttribute(name, value);
+    fill(from, to);
+  }
+
+  // fill does that with what is in an element.
+  function fill(from, to) {
     const byId = new Map([...from.children].filter((c) => c.id).map((c) => [c.id, c]));
     let at = from.firstChild;
     for (const next of [...to.childNodes]) {
@@ -47,10 +52,8 @@
       }
     };
     stream.addEventListener("main", (e) => {
-      const page = new DOMParser().parseFromString(JSON.parse(e.data), "text/html");
-      const next = main.cloneNode(false);
-      next.append(...page.body.childNodes);
-      morph(main, next);
+      const page = new DOMParser().parseFromString("<main>" + JSON.parse(e.data) + "</main>", "text/html");
+      fill(main, page.querySelector("main"));
     });
   }
 

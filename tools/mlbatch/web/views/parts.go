@@ -4,6 +4,7 @@ package views
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -25,7 +26,7 @@ type WorkRows struct {
 
 // Table has headings, and rows of cells.
 type Table struct {
-	Headings []string
+	Headings []Cell
 	Rows     [][]Cell
 }
 
@@ -49,11 +50,15 @@ var numeric = regexp.MustCompile(`^[+-]?[0-9.]+([kMGTPEmun]i?|Ki)?( %)?$`)
 // Tables are those that a command prints, each with headings.
 func Tables(printed [][][]string) (all []Table) {
 	for _, rows := range printed {
-		t := Table{Headings: rows[0]}
+		var t Table
+		for i, heading := range rows[0] {
+			words := slices.ContainsFunc(rows[1:], func(row []string) bool { return row[i] != "" && !numeric.MatchString(row[i]) })
+			t.Headings = append(t.Headings, Cell{Text: heading, Number: !words})
+		}
 		for _, row := range rows[1:] {
 			cells := make([]Cell, len(row))
 			for i, text := range row {
-				cells[i] = Cell{Text: text, Number: numeric.MatchString(text), Bar: drawn(text)}
+				cells[i] = Cell{Text: text, Number: t.Headings[i].Number, Bar: drawn(text)}
 			}
 			t.Rows = append(t.Rows, cells)
 		}

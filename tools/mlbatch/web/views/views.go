@@ -22,6 +22,8 @@ import (
 
 // Part is an answer on a page: that of one command.
 type Part struct {
+	// Heading is empty if it is alone on its page.
+	Heading string
 	// Command is what prints the same, and API the path of the same for programs.
 	Command, API string
 	// Kind and Answer are what the command prints with -o json.
@@ -126,7 +128,7 @@ func stamp(at any) string {
 
 func ago(at any, now time.Time) string {
 	if m := moment(at); !m.IsZero() {
-		return duration.HumanDuration(now.Sub(m))
+		return duration.HumanDuration(max(0, now.Sub(m))) // the clocks of two machines differ
 	}
 	return ""
 }
