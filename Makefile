@@ -64,7 +64,7 @@ flakes: ## Repeat LANE (or a command) N times (20), with LOAD=1 beside busy proc
 # has a goroutine for each story: its calm lives say as much about races as all, and the
 # others run without it. So does what measures memory.
 RACED := $(addprefix ./controller/internal/,activity admission appwrapper broker capacityprovider fetch jsonwatch othercontroller metricsaccess run servingcert slackqueue taskstore watchable worker workload) ./controller/runs ./test/fakeapiserver ./test/patience ./test/quotawatch ./test/same/kubelet ./test/sandbox ./test/workload \
-	$(addprefix ./tools/,artifacts/components artifacts/filecache artifacts/filelock artifacts/images/archive artifacts/subprocess localcluster localcluster/keeper localcluster/processnode mlbatch mlbatch/podcopy mlbatch/podlogs mlbatch/runs mlbatch/web mlbatch/why)
+	$(addprefix ./tools/,artifacts/components artifacts/filecache artifacts/filelock artifacts/images/archive artifacts/subprocess localcluster localcluster/keeper localcluster/processnode mlbatch mlbatch/clusterstate mlbatch/podcopy mlbatch/podlogs mlbatch/runs mlbatch/web mlbatch/why)
 
 # Lint is a lane of its own, and vets more than 'go test' would, tests included.
 UNVETTED := go test -vet=off
