@@ -6,7 +6,6 @@ package corpus
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -68,30 +67,30 @@ func Shard(all []Case, name string) (part []Case, err error) {
 	return part, nil
 }
 
-// quick are the known objects, some of each kind that is generated or disturbed, and some of each module.
+// quick are the known objects, one of each kind that is generated, of each module, and disturbed of each API.
 func quick(all []Case) (some []Case) {
 	count := map[string]int{}
 	for _, c := range all {
-		group, most := c.group()
-		if count[group]++; count[group] <= most {
+		group := c.group()
+		if count[group]++; c.Known || count[group] == 1 {
 			some = append(some, c)
 		}
 	}
 	return some
 }
 
-// group is what an object is one of, and how many of these are in the quick part.
-func (c Case) group() (name string, most int) {
-	kind, _, _ := strings.Cut(c.Name[:strings.LastIndex(c.Name, "-")], "-")
+// group is what an object is one of.
+func (c Case) group() string {
+	module, _, _ := strings.Cut(c.Name, "-")
 	switch {
-	case c.Known:
-		return "known", math.MaxInt
-	case c.Sample:
-		return kind, 1 // the module
 	case c.Disturb != "":
-		return "disturbed " + c.Object.GetKind(), 1
+		return "disturbed " + c.Object.GroupVersionKind().Group
+	case c.Known:
+		return "known"
+	case c.Sample:
+		return "of " + module
 	}
-	return c.Object.GetKind(), 2
+	return c.Object.GetKind()
 }
 
 // restarts reports whether programs are killed.

@@ -21,7 +21,7 @@ func TestPartsAreAllObjects(t *testing.T) {
 	if sum := count["1/3"] + count["2/3"] + count["3/3"]; sum != count["all"] || count["all"]+count["restarts"] != len(all) {
 		t.Errorf("three thirds and the restarts are %d of %d objects", sum+count["restarts"], len(all))
 	}
-	if count["quick"] < 40 || count["quick"] > 80 {
+	if count["quick"] < 40 || count["quick"] > 50 {
 		t.Errorf("the quick part has %d objects", count["quick"])
 	}
 	for _, name := range []string{"", "fast", "0/3", "4/3"} {
