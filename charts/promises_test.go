@@ -556,7 +556,7 @@ func TestKueuesConfigurationIsMerged(t *testing.T) {
 // the recovery by the AppWrapper controller and by Kueue work together.
 func TestPinnedKueueAcceptsTheFeatureGates(t *testing.T) {
 	args := find(t, platform(t, nil), "Deployment/kueue-controller-manager").containers()[0].Args
-	want := fmt.Sprintf("--feature-gates=%s=true,%s=false,%s=true", features.DisableWaitForPodsReady, features.FinishOrphanedWorkloads, features.PrioritizePreemptorWorkloads) //nolint:staticcheck // This test exists because it is deprecated.
+	want := fmt.Sprintf("--feature-gates=%s=true,%s=false,%s=true,%s=false", features.DisableWaitForPodsReady, features.FinishOrphanedWorkloads, features.PrioritizePreemptorWorkloads, features.VisibilityOnDemand) //nolint:staticcheck // This test exists because it is deprecated.
 	if !slices.Contains(args, want) {
 		t.Errorf("Kueue runs with %q, without %s", args, want)
 	}

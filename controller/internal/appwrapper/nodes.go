@@ -170,15 +170,8 @@ func boundPods(in *interner, rules nodehealth.Rules) toolscache.TransformFunc {
 		slim := in.slimPod(pod)
 		used := requestedDevices(&pod.Spec)
 		slim.Spec.Tolerations = rules.SlimTolerations(pod.Spec.Tolerations)
-		for _, name := range rules.Resources() {
-			if name == nodehealth.AllPods {
-				slim.Spec.NodeName = intern(in, pod.Spec.NodeName)
-			} else if podtemplate.AsksFor(&pod.Spec, name) {
-				slim.Spec.NodeName = intern(in, pod.Spec.NodeName)
-				if !nodehealth.IsDevice(name) { // devices are counted already, each by its own name
-					used[name] = 1
-				}
-			}
+		if requestsMonitored(&pod.Spec, rules, used) {
+			slim.Spec.NodeName = intern(in, pod.Spec.NodeName)
 		}
 		if cause, rejected := nodehealth.Rejection(pod); rejected && rules.Monitored {
 			slim.Spec.NodeName, slim.Status.Reason = intern(in, pod.Spec.NodeName), cause.Sign
@@ -191,6 +184,22 @@ func boundPods(in *interner, rules nodehealth.Rules) toolscache.TransformFunc {
 		}
 		return slim, nil
 	}
+}
+
+// requestsMonitored reports whether a pod requests what may become unhealthy, and adds that to what it uses.
+func requestsMonitored(pod *corev1.PodSpec, rules nodehealth.Rules, used map[corev1.ResourceName]int64) (found bool) {
+	for _, name := range rules.Resources() {
+		switch {
+		case name == nodehealth.AllPods:
+			found = true
+		case podtemplate.AsksFor(pod, name):
+			found = true
+			if !nodehealth.IsDevice(name) { // devices are counted already, each by its own name
+				used[name] = 1
+			}
+		}
+	}
+	return found
 }
 
 // slimNode leaves what the rules are about.
