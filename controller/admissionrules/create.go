@@ -7,12 +7,17 @@
 package admissionrules
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
@@ -75,7 +80,7 @@ func (d Decoded) ValidateCreate(limits Limits) field.ErrorList {
 	}
 	var problems field.ErrorList
 	names := objectNames{}
-	podSets := 0
+	podSets, pods := 0, int64(0)
 	for i, template := range d.Templates {
 		path := components.Index(i)
 		if err := d.Errors[i]; err != nil {
@@ -92,11 +97,15 @@ func (d Decoded) ValidateCreate(limits Limits) field.ErrorList {
 			wrong = validateLabels(d.AppWrapper.Name, i, template, found, path.Child("template"))
 		}
 		podSets += len(found)
+		for _, podSet := range found {
+			pods += int64(podSet.Count())
+		}
 		problems = append(problems, wrong...)
 	}
 	// After another problem the count may be wrong, and would only cause a second one.
 	if len(problems) == 0 {
 		problems = append(problems, validateCount(podSets, limits.PodSets, components)...)
+		problems = append(problems, d.validatePods(podSets, pods, components)...)
 		problems = append(problems, validateName(d.AppWrapper, podSets)...)
 	}
 	return append(problems, validateAnnotations(d.AppWrapper.Annotations)...)
@@ -148,10 +157,13 @@ func (n objectNames) add(template *unstructured.Unstructured, path *field.Path) 
 
 // validatePodSets also returns the pod sets of the component, as far as they are known.
 func validatePodSets(declared []v1beta2.AppWrapperPodSet, template *unstructured.Unstructured, path *field.Path) ([]v1beta2.AppWrapperPodSet, field.ErrorList) {
-	problems := validateDeclared(declared, template, path.Child("podSets"))
+	problems := validateDeclared(declared, template, path)
 	kind := kinds.For(template.GroupVersionKind())
 	inferred, err := kind.InferPodSets(template)
 	if err == nil {
+		if wrong := wrongFields(inferred, template); len(wrong) > 0 {
+			return declared, append(problems, unlessTyped(template, wrong, path)...)
+		}
 		err = checkPodSets(inferred, template)
 	}
 	if err == nil {
@@ -180,10 +192,10 @@ func PodSets(declared []v1beta2.AppWrapperPodSet, template *unstructured.Unstruc
 	return found, checkPodSets(found, template)
 }
 
-func validateDeclared(declared []v1beta2.AppWrapperPodSet, template *unstructured.Unstructured, path *field.Path) field.ErrorList {
+func validateDeclared(declared []v1beta2.AppWrapperPodSet, template *unstructured.Unstructured, component *field.Path) field.ErrorList {
 	var problems field.ErrorList
 	for i, podSet := range declared {
-		at := path.Index(i)
+		at := component.Child("podSets").Index(i)
 		if podSet.Count() < 0 {
 			problems = append(problems, field.Invalid(at.Child("replicas"), podSet.Count(), "must not be negative"))
 		}
@@ -191,9 +203,34 @@ func validateDeclared(declared []v1beta2.AppWrapperPodSet, template *unstructure
 			problems = append(problems, field.Required(at.Child("path"), "where the pod template is, for example template.spec.template"))
 			continue
 		}
-		if _, err := podtemplate.Find(template.Object, podSet.Path); err != nil {
+		if wrong := wrongFields([]v1beta2.AppWrapperPodSet{podSet}, template); len(wrong) > 0 {
+			problems = append(problems, unlessTyped(template, wrong, component)...)
+		} else if _, err := podtemplate.Find(template.Object, podSet.Path); err != nil {
 			problems = append(problems, field.Invalid(at.Child("path"), podSet.Path, err.Error()))
 		}
+	}
+	return problems
+}
+
+// wrongFields are those of pod templates that have another type than in the API. Their paths begin in the component.
+func wrongFields(podSets []v1beta2.AppWrapperPodSet, template *unstructured.Unstructured) field.ErrorList {
+	var problems field.ErrorList
+	for _, podSet := range podSets {
+		var invalid *podtemplate.SpecError
+		if _, err := podtemplate.Find(template.Object, podSet.Path); errors.As(err, &invalid) {
+			problems = append(problems, misfits(invalid.Spec, reflect.TypeFor[corev1.PodSpec](), field.NewPath(podSet.Path, "spec"))...)
+		}
+	}
+	return problems
+}
+
+// unlessTyped leaves out problems that wrongTypes finds, too.
+func unlessTyped(template *unstructured.Unstructured, problems field.ErrorList, component *field.Path) field.ErrorList {
+	if scheme.Scheme.Recognizes(template.GroupVersionKind()) {
+		return nil
+	}
+	for _, p := range problems {
+		p.Field = component.Child(p.Field).String()
 	}
 	return problems
 }
@@ -215,6 +252,12 @@ func validateLabels(name string, i int, template *unstructured.Unstructured, pod
 
 // checkPodSets refuses a negative number of pods and a path that leads to no pod template.
 func checkPodSets(podSets []v1beta2.AppWrapperPodSet, template *unstructured.Unstructured) error {
+	if wrong := wrongFields(podSets, template); len(wrong) > 0 {
+		for _, p := range wrong {
+			p.Field = strings.TrimPrefix(p.Field, "template.")
+		}
+		return wrong.ToAggregate()
+	}
 	for _, podSet := range podSets {
 		if podSet.Count() < 0 {
 			return fmt.Errorf("%q would make %d pods", podSet.Path, podSet.Count())
@@ -224,6 +267,22 @@ func checkPodSets(podSets []v1beta2.AppWrapperPodSet, template *unstructured.Uns
 		}
 	}
 	return nil
+}
+
+// validatePods refuses pod sets without a single pod: the work would be Running until somebody deletes it, since nobody
+// can change how many there are. What says itself that it has succeeded may do so without a pod. Of kinds that are not
+// known, nobody knows what they do.
+func (d Decoded) validatePods(podSets int, pods int64, path *field.Path) field.ErrorList {
+	if podSets == 0 || pods > 0 {
+		return nil
+	}
+	for i, template := range d.Templates {
+		kind := kinds.For(template.GroupVersionKind())
+		if kind.HasVerdict() || !kind.Known() && len(d.AppWrapper.Spec.Components[i].DeclaredPodSets) > 0 {
+			return nil
+		}
+	}
+	return field.ErrorList{field.Invalid(path, pods, "there are no pods, and what is wrapped cannot be scaled: write how many replicas there are")}
 }
 
 func validateCount(podSets, limit int, path *field.Path) field.ErrorList {

@@ -36,6 +36,7 @@ var job = Kind{
 	final:        true, // the Job controller leaves a Job that is Complete alone
 	derived:      jobNames,
 	suspended:    suspendedBy("spec.suspend", "spec.managedBy"),
+	faults:       func(object map[string]any) []Fault { return waitsForPods(object, "spec", "spec") },
 }
 
 // jobNames: a Job whose author writes the selector has no labels of its own.
@@ -88,6 +89,17 @@ func jobPodSets(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 		Replicas:    &pods,
 		Annotations: map[string]string{v1beta2.PodSetAnnotationTASPodIndexLabel: jobCompletionIndex},
 	}}, nil
+}
+
+// waitsForPods: a Job of no pods waits until somebody raises the number, unless it has to make none. Its spec is in
+// these fields.
+func waitsForPods(object map[string]any, path string, spec ...string) []Fault {
+	completions, some, _ := integer(object, append(spec, "completions")...)
+	if width, found, err := integer(object, append(spec, "parallelism")...); err != nil || !found || width != 0 || some && completions == 0 {
+		return nil
+	}
+	return []Fault{{Path: path + ".parallelism", Value: "0", Why: "leave it out, or write how many pods run at the same time: the Job would wait until " +
+		"somebody raises it, and what is wrapped cannot be changed"}}
 }
 
 // jobWidth is how many pods of a Job run at once. A parallelism that is not a number counts

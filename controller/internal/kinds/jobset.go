@@ -72,7 +72,11 @@ func jobSetFaults(object map[string]any) []Fault {
 					Why: "must be the name of one of the replicatedJobs before this one"})
 			}
 		}
+		faults = append(faults, waitsForPods(job, fmt.Sprintf("spec.replicatedJobs[%d].template.spec", i), "template", "spec")...)
 		before = append(before, text(job, "name"))
+	}
+	if jobs := items(object, "spec", "replicatedJobs"); len(jobs) > 0 && !slices.ContainsFunc(jobs, hasReplicas) {
+		faults = append(faults, Fault{Path: "spec.replicatedJobs", Value: "0", Why: "must have replicas: a JobSet without Jobs never ends, and what is wrapped cannot be scaled"})
 	}
 	targets, _, _ := unstructured.NestedStringSlice(object, "spec", "successPolicy", "targetReplicatedJobs")
 	for i, name := range targets {
@@ -83,6 +87,8 @@ func jobSetFaults(object map[string]any) []Fault {
 	}
 	return faults
 }
+
+func hasReplicas(job map[string]any) bool { return number(job, "replicas") != 0 }
 
 // jobSetVolumes are those of the claims that a JobSet makes.
 func jobSetVolumes(object map[string]any) []string {

@@ -31,10 +31,26 @@ func Find(object map[string]any, path string) (map[string]any, error) {
 		return nil, fmt.Errorf("path %q does not lead to an object", path)
 	}
 	if err := checkSpec(template); err != nil {
+		if spec, ok := template["spec"].(map[string]any); ok && spec["containers"] != nil {
+			return nil, &SpecError{Path: path, Spec: spec, Err: err}
+		}
 		return nil, fmt.Errorf("path %q does not lead to a pod template: %w", path, err)
 	}
 	return template, nil
 }
+
+// SpecError says that the spec of a pod template cannot be decoded, or has an unknown field.
+type SpecError struct {
+	Path string
+	Spec map[string]any
+	Err  error
+}
+
+func (e *SpecError) Error() string {
+	return fmt.Sprintf("the pod template at %q is not valid: %v", e.Path, e.Err)
+}
+
+func (e *SpecError) Unwrap() error { return e.Err }
 
 // checkSpec refuses what is not a pod template. It refuses unknown fields, too: a misspelled
 // one would be dropped silently and the pods would lack it.

@@ -52,7 +52,7 @@ func TestFind(t *testing.T) {
 		"an object without a spec is no pod template":  {path: "template.spec.nospec", want: "it has no spec"},
 		"a spec that is no object is no pod template":  {path: "template.spec.badspec", want: "its spec is not an object"},
 		"a field that pods do not have is refused":     {path: "template.spec.typo", want: `unknown field "sidecars"`},
-		"a field of another type is no pod template":   {path: "template.spec.shape", want: "does not lead to a pod template"},
+		"a field of another type is not valid":         {path: "template.spec.shape", want: `the pod template at "template.spec.shape" is not valid`},
 		"the whole template may lack a valid pod spec": {path: "template", want: "does not lead to a pod template"},
 	}
 	for sentence, c := range cases {
