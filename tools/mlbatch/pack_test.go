@@ -166,7 +166,7 @@ func TestWhatCannotBePackedIsOneSentence(t *testing.T) {
 			"some of its Jobs wait for others: remove dependsOn"},
 		"a gang whose launcher is late": {"--pod-group", "{apiVersion: kubeflow.org/v2beta1, kind: MPIJob, metadata: {name: x}, spec: {launcherCreationPolicy: WaitForWorkersReady, mpiReplicaSpecs: {Launcher: {template: {" + podSpec + "}}}}}",
 			"its launcher starts after its workers: set spec.launcherCreationPolicy to AtStartup"},
-		"a PodGroup of nobody":  {"--pod-group", with(aJob, "spec: {", "spec: {parallelism: 0, "), "--pod-group: there are no pods, because all replicas are 0"},
+		"a PodGroup of nobody":  {"--pod-group", with(aJob, "spec: {", "spec: {parallelism: 0, completions: 0, "), "--pod-group: there are no pods, because all replicas are 0"},
 		"a name with a dot":     {"--name a.b", aPod, "--name a.b: must not contain dots"},
 		"a name that is long":   {"--name " + strings.Repeat("a", 62), aPod, "it has 62 characters, and may have at most 61, because PodGroups and pod sets are named after it"},
 		"a queue that is none":  {"--queue a_b", aPod, "--queue a_b: a lowercase RFC 1123 label must consist of"},
