@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -79,25 +80,44 @@ func (s website) run(cmd *cobra.Command) error {
 
 // source is the cluster as the user sees it.
 func (s website) source(cmd *cobra.Command) (web.Source, error) {
-	config, namespace, err := configOf(cmd, s.where.cluster)
+	config, namespace, err := s.config(cmd)
 	if err != nil {
 		return web.Source{}, err
+	}
+	scheme, err := runs.Scheme()
+	if err != nil {
+		return web.Source{}, err
+	}
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return web.Source{}, fmt.Errorf("cannot connect to the cluster: %w", err)
+	}
+	user := &http.Client{Transport: &login{transport: transport, load: func() (*rest.Config, error) {
+		config, _, err := s.config(cmd)
+		return config, err
+	}}}
+	known := meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{why.Mapper(), clustercheck.Mapper()}}
+	c, err := client.NewWithWatch(config, client.Options{HTTPClient: user, Scheme: scheme, Mapper: known})
+	if err != nil {
+		return web.Source{}, fmt.Errorf("cannot connect to the cluster: %w", err)
+	}
+	everything := func() (client.Client, error) {
+		return client.New(config, client.Options{HTTPClient: user, Scheme: scheme})
+	}
+	return web.Source{Client: c, Everything: everything, Cluster: s.cluster(config), Namespace: cmp.Or(s.where.name, namespace)}, nil
+}
+
+// config is how to connect to the cluster as the user, or whom the user impersonates.
+func (s website) config(cmd *cobra.Command) (*rest.Config, string, error) {
+	config, namespace, err := configOf(cmd, s.where.cluster)
+	if err != nil {
+		return nil, "", err
 	}
 	if s.as != "" {
 		config.Impersonate = rest.ImpersonationConfig{UserName: s.as, Groups: s.groups}
 	}
 	config.QPS, config.Burst = 50, 100 // a page reads several lists at once
-	scheme, err := runs.Scheme()
-	if err != nil {
-		return web.Source{}, err
-	}
-	known := meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{why.Mapper(), clustercheck.Mapper()}}
-	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: known})
-	if err != nil {
-		return web.Source{}, fmt.Errorf("cannot connect to the cluster: %w", err)
-	}
-	everything := func() (client.Client, error) { return client.New(config, client.Options{Scheme: scheme}) }
-	return web.Source{Client: c, Everything: everything, Cluster: s.cluster(config), Namespace: cmp.Or(s.where.name, namespace)}, nil
+	return config, namespace, nil
 }
 
 // cluster is a name for people: the context, or else the address.

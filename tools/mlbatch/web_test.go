@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -28,6 +29,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/fakeapiserver"
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/test/wording"
 )
 
@@ -274,6 +276,48 @@ func TestWebAsksAsAnotherUser(t *testing.T) {
 			t.Errorf("asked as %q", user)
 		}
 	}
+}
+
+// Credentials that have expired are said, and those of a new login count without a new start.
+func TestWebReadsTheKubeconfigAgain(t *testing.T) {
+	home(t)
+	pause := again
+	again = 0
+	t.Cleanup(func() { again = pause })
+	// A token is only sent over TLS.
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer new" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Query().Get("watch") != "" {
+			<-r.Context().Done()
+			return
+		}
+		fmt.Fprint(w, `{"metadata":{"resourceVersion":"1"},"items":[],"status":{"userInfo":{"username":"alice"}}}`)
+	}))
+	t.Cleanup(server.Close)
+	kubeconfig := kubeconfigOf(t, server.URL)
+	logIn := func(token string) {
+		text := `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u, namespace: blue}}], users: [{name: u, user: {token: ` + token + `}}], clusters: [{name: c, cluster: {insecure-skip-tls-verify: true, server: "` + server.URL + `"}}]}`
+		if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	logIn("old")
+	v := openPage(t, kubeconfig)
+	defer v.leave()
+	if _, page := v.get(t, v.folder+"/?me=false"); !strings.Contains(page, "the cluster does not accept your credentials: log in again") {
+		t.Errorf("got %s", page)
+	}
+	logIn("new")
+	patience.Await(t, "the page shows the work", func(context.Context) error {
+		if code, body := v.get(t, v.folder+"/api/list?me=true"); code != http.StatusOK {
+			return errors.New(body)
+		}
+		return nil
+	})
 }
 
 func TestTheFileThatABrowserOpensIsTheUsersAlone(t *testing.T) {
