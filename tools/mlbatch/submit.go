@@ -285,7 +285,7 @@ func configOf(cmd *cobra.Command, cluster access.Cluster) (*rest.Config, string,
 	if err != nil {
 		return nil, "", fmt.Errorf("cannot read the namespace of the context: %w", err)
 	}
-	restConfig.WarningHandler = rest.NewWarningWriter(cmd.ErrOrStderr(), rest.WarningWriterOptions{})
+	restConfig.WarningHandler = rest.NewWarningWriter(cmd.ErrOrStderr(), rest.WarningWriterOptions{Deduplicate: true})
 	restConfig.Wrap(func(next http.RoundTripper) http.RoundTripper { return counted(cmd.Context(), next) })
 	return restConfig, namespace, nil
 }
