@@ -60,7 +60,7 @@ func rayPodSets(path string, workersOf func(group map[string]any) (int32, error)
 }
 
 // rayWorkers is how many pods a worker group has: KubeRay raises replicas, which are 0 if they are left out, to
-// minReplicas. Else it lowers them to maxReplicas. A replica may have several hosts.
+// minReplicas. Else it lowers them to maxReplicas. A replica may have several hosts, and has one if it says fewer.
 func rayWorkers(group map[string]any) (int32, error) {
 	count, _, err := integer(group, "replicas")
 	if err != nil {
@@ -83,7 +83,7 @@ func rayWorkers(group map[string]any) (int32, error) {
 	if err != nil {
 		return 0, err
 	}
-	return times(count, *hosts)
+	return times(count, max(1, *hosts))
 }
 
 // rayReplicas is how many pods Kueue and AppWrapper 1.2 count in a worker group.
