@@ -108,6 +108,10 @@ func (s *Server) succeed(w http.ResponseWriter, q request) {
 		"events": "Event", "selfsubjectaccessreviews": "SelfSubjectAccessReview", "subjectaccessreviews": "SubjectAccessReview",
 		"selfsubjectreviews": "SelfSubjectReview",
 	}[q.resource]
+	if q.resource == "selfsubjectrulesreviews" {
+		answer(w, http.StatusCreated, s.rules(q))
+		return
+	}
 	version := strings.TrimPrefix(strings.Join(strings.Split(q.URL.Path, "/")[1:4], "/"), "apis/")
 	answer(w, http.StatusCreated, map[string]any{"apiVersion": version, "kind": kind, "status": map[string]any{
 		"allowed": s.allows(q), "userInfo": map[string]any{"username": "alice"},

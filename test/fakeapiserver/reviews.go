@@ -19,6 +19,25 @@ var reviews = func() runtime.Decoder {
 	return serializer.NewCodecFactory(scheme).UniversalDeserializer()
 }()
 
+// rules answers a review of what may be listed and watched in a namespace.
+func (s *Server) rules(q request) *authorizationv1.SelfSubjectRulesReview {
+	review := &authorizationv1.SelfSubjectRulesReview{}
+	text, err := io.ReadAll(q.Body)
+	if err == nil {
+		_, _, err = reviews.Decode(text, nil, review)
+	}
+	review.SetGroupVersionKind(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectRulesReview"))
+	review.Status.Incomplete = err != nil
+	for resource := range s.kinds {
+		for _, verb := range []string{"get", "list", "watch"} {
+			if s.Refuses == nil || !s.Refuses(verb, resource, review.Spec.Namespace) {
+				review.Status.ResourceRules = append(review.Status.ResourceRules, authorizationv1.ResourceRule{Verbs: []string{verb}, Resources: []string{resource}})
+			}
+		}
+	}
+	return review
+}
+
 // allows answers a review. What cannot be read is not allowed.
 func (s *Server) allows(q request) bool {
 	if s.Allows == nil {

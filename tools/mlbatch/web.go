@@ -15,17 +15,16 @@ import (
 	"runtime"
 	"strconv"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/mlbatch/mlbatch/tools/mlbatch/clustercheck"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/web"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
 )
 
 // website has the flags of mlbatch web.
@@ -63,6 +62,7 @@ func (s website) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	log.SetLogger(logr.Discard()) // a stack is printed after some time if nobody has chosen a logger
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(s.port))))
 	if err != nil {
 		return fmt.Errorf("cannot listen on port %d: choose another one with --port: %w", s.port, err)
@@ -96,8 +96,7 @@ func (s website) source(cmd *cobra.Command) (web.Source, error) {
 		config, _, err := s.config(cmd)
 		return config, err
 	}}}
-	known := meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{why.Mapper(), clustercheck.Mapper()}}
-	c, err := client.NewWithWatch(config, client.Options{HTTPClient: user, Scheme: scheme, Mapper: known})
+	c, err := client.NewWithWatch(config, client.Options{HTTPClient: user, Scheme: scheme, Mapper: web.Mapper()})
 	if err != nil {
 		return web.Source{}, fmt.Errorf("cannot connect to the cluster: %w", err)
 	}

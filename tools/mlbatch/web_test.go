@@ -166,12 +166,14 @@ func openPage(t *testing.T, kubeconfig string, args ...string) visitor {
 	ctx, interrupt := context.WithCancel(t.Context())
 	out, printed := io.Pipe()
 	ended := make(chan error, 1)
+	progress := &strings.Builder{}
 	go func() {
-		err := program().Run(ctx, append([]string{"web", "--kubeconfig=" + kubeconfig}, args...), printed, io.Discard)
+		err := program().Run(ctx, append([]string{"web", "--kubeconfig=" + kubeconfig}, args...), printed, progress)
 		printed.CloseWithError(io.EOF)
 		ended <- err
 	}()
-	line, err := bufio.NewReader(out).ReadString('\n')
+	output := bufio.NewReader(out)
+	line, err := output.ReadString('\n')
 	if err != nil {
 		t.Fatal(err, <-ended)
 	}
@@ -182,8 +184,12 @@ func openPage(t *testing.T, kubeconfig string, args ...string) visitor {
 	jar, _ := cookiejar.New(nil) // never fails
 	v := visitor{Client: http.Client{Jar: jar}, leave: func() {
 		interrupt()
+		more, _ := io.ReadAll(output)
 		if err := <-ended; err != nil {
 			t.Error(err)
+		}
+		if log := string(more) + progress.String(); log != "open this address, which works once; interrupt mlbatch (Ctrl-C) to end the page\n" {
+			t.Errorf("it also prints %q", log) // where a token, an address or a name might be
 		}
 	}}
 	_, body := v.get(t, address.String())
@@ -311,7 +317,24 @@ func TestWebReadsTheKubeconfigAgain(t *testing.T) {
 	if _, page := v.get(t, v.folder+"/?me=false"); !strings.Contains(page, "the cluster does not accept your credentials: log in again") {
 		t.Errorf("got %s", page)
 	}
+	open, err := v.Get(v.folder + "/live/?me=false")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Body.Close()
+	events := bufio.NewScanner(open.Body)
+	events.Buffer(nil, 1<<20)
+	shows := func(words string) {
+		for events.Scan() {
+			if strings.Contains(events.Text(), words) {
+				return
+			}
+		}
+		t.Fatalf("an open page never shows %q: %v", words, events.Err())
+	}
+	shows("log in again")
 	logIn("new")
+	shows("There is no work")
 	patience.Await(t, "the page shows the work", func(context.Context) error {
 		if code, body := v.get(t, v.folder+"/api/list?me=true"); code != http.StatusOK {
 			return errors.New(body)
@@ -334,5 +357,36 @@ func TestTheFileThatABrowserOpensIsTheUsersAlone(t *testing.T) {
 		if about, err := os.Stat(path); err != nil || about.Mode().Perm()&0o077 != 0 {
 			t.Errorf("others may read %s: %v, %v", path, about, err)
 		}
+	}
+}
+
+// Other users see the arguments of programs.
+func TestTheTokenIsNoArgumentOfTheBrowser(t *testing.T) {
+	home(t)
+	folder := t.TempDir()
+	t.Setenv("DISPLAY", ":0")
+	t.Setenv("PATH", folder)
+	arguments := filepath.Join(folder, "arguments")
+	for _, opener := range []string{"xdg-open", "open"} {
+		if err := os.WriteFile(filepath.Join(folder, opener), []byte("#!/bin/sh\necho \"$0 $*\" >"+arguments+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	forget := show(t.Context(), "http://127.0.0.1:1/open?token=secret")
+	patience.Await(t, "the browser is started", func(context.Context) error {
+		text, err := os.ReadFile(arguments)
+		if err == nil && !strings.HasSuffix(string(text), "open.html\n") {
+			return fmt.Errorf("got %q", text)
+		}
+		if strings.Contains(string(text), "secret") || strings.Contains(string(text), "http:") {
+			t.Errorf("everybody sees %s", text)
+		}
+		return err
+	})
+	forget()
+	text, _ := os.ReadFile(arguments)
+	file := strings.Fields(string(text))[1]
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is still there: %v", file, err)
 	}
 }

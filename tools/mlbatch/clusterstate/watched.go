@@ -32,6 +32,8 @@ type Watched struct {
 	changed chan struct{}
 	// changes counts what was seen to change. What was answered before the last change may be another answer now.
 	changes int
+	// rechecked is when it was last unknown what the user may read.
+	rechecked time.Time
 }
 
 // Pace is how long answers count.
@@ -232,9 +234,10 @@ func (w *Watched) remember(key string, into client.Object, read func() error) er
 	w.mutex.Unlock()
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	if a.at.IsZero() || now != a.changes && time.Since(a.at) > w.pace.Poll {
+	if a.at.IsZero() || now != a.changes && time.Since(a.at) > w.pace.Poll || w.outdated(a.at) {
+		a.at, a.changes = time.Now(), now
 		a.err = read()
-		a.at, a.changes, a.object = time.Now(), now, into.DeepCopyObject().(client.Object)
+		a.object = into.DeepCopyObject().(client.Object)
 		return a.err
 	}
 	if a.err == nil {

@@ -32,7 +32,7 @@ type watchedList struct {
 	err     error
 	// sorted are the names of objects as the API server sorts them; nil after a change.
 	sorted []string
-	// at is when the API server last let us list, or did not, and changes what had changed until then.
+	// at is when the API server was last asked whether we may list, and changes what had changed until then.
 	at      time.Time
 	changes int
 	// asked is when somebody last wanted the list.
@@ -100,11 +100,12 @@ func (l *watchedList) get(key client.ObjectKey) (client.Object, error) {
 func (l *watchedList) refresh() error {
 	l.asked = time.Now()
 	age, changes := time.Since(l.at), l.of.Changes()
-	doubtful := age > l.of.pace.Doubt && changes != l.changes
+	outdated := l.of.outdated(l.at)
+	doubtful := outdated || age > l.of.pace.Doubt && changes != l.changes
 	switch {
-	case l.objects == nil && !doubtful && l.failsStill(age):
+	case !doubtful && l.failsStill(age):
 		return l.err
-	case l.objects == nil, l.polled && age > l.of.pace.Poll:
+	case l.objects == nil, l.polled && (outdated || age > l.of.pace.Poll):
 		return l.list(changes)
 	case doubtful && !l.polled:
 		return l.ask(changes)
@@ -112,9 +113,9 @@ func (l *watchedList) refresh() error {
 	return nil
 }
 
-// failsStill reports whether the last error counts.
+// failsStill reports whether the objects are not known, and the last error counts.
 func (l *watchedList) failsStill(age time.Duration) bool {
-	return l.err != nil && (refused(l.err) || age <= l.of.pace.Poll)
+	return l.objects == nil && l.err != nil && (refused(l.err) || age <= l.of.pace.Poll)
 }
 
 // refused reports whether an error stays until an administrator does something.
@@ -124,8 +125,8 @@ func refused(err error) bool {
 
 // ask lists one object, to see whether that is still allowed.
 func (l *watchedList) ask(changes int) error {
+	l.at, l.changes = time.Now(), changes // of before the answer: rights may change meanwhile
 	err := l.one()
-	l.at, l.changes = time.Now(), changes
 	if err != nil {
 		l.drop(err)
 	}
@@ -146,13 +147,14 @@ func (l *watchedList) list(changes int) error {
 	l.drop(nil)
 	ctx, cancel := context.WithTimeout(l.of.ctx, patience)
 	defer cancel()
+	l.at, l.changes = time.Now(), changes
 	objects, version, next := map[string]client.Object{}, "", ""
 	for {
 		page, which := l.empty(), l.which
 		which.Limit, which.Continue = Page, next
 		err := l.of.WithWatch.List(ctx, page, &which)
 		if err != nil {
-			l.at, l.changes, l.err = time.Now(), changes, err
+			l.err = err
 			return err
 		}
 		if err := meta.EachListItem(page, func(o runtime.Object) error { keep(objects, o); return nil }); err != nil {
@@ -163,7 +165,7 @@ func (l *watchedList) list(changes int) error {
 			break
 		}
 	}
-	l.objects, l.sorted, l.at, l.changes = objects, nil, time.Now(), changes
+	l.objects, l.sorted = objects, nil
 	if !l.polled {
 		var watching context.Context
 		watching, l.stop = context.WithCancel(l.of.ctx)

@@ -35,6 +35,9 @@ func TestRequestsOfOthersAreRefused(t *testing.T) {
 		"DNS rebinding to a stream":                               {"/live/", []string{"Host: localhost.evil.example:80"}, http.StatusMisdirectedRequest},
 		"a path that leaves the folder":                           {"/../../etc/passwd", nil, http.StatusNotFound},
 		"a path that leaves the folder in disguise":               {"/%2e%2e%2f%2e%2e%2fetc/passwd", nil, http.StatusNotFound},
+		"a path with a backslash":                                 {"/..\\..\\etc/passwd", nil, http.StatusNotFound},
+		"a path that names nothing twice":                         {"//api/list", nil, http.StatusNotFound},
+		"a name with a path in it":                                {"/job/blue/appwrapper/..%2f..%2fsecret", nil, http.StatusNotFound},
 		"a file of the program":                                   {"/page.html", nil, http.StatusNotFound},
 		"a folder of files":                                       {"/views/", nil, http.StatusNotFound},
 		"a command that a page does not show":                     {"/api/cancel", nil, http.StatusNotFound},
@@ -224,6 +227,31 @@ func TestSlowAndLargeRequestsEnd(t *testing.T) {
 			t.Errorf("%s: %s, %v", what, answer, err)
 		}
 	}
+}
+
+// Whoever does not read what is sent is cut off, and holds no stream.
+func TestSlowReadersAreCutOff(t *testing.T) {
+	pace := quick
+	pace.Slowest = 200 * time.Millisecond
+	api := cluster(t, platform, numbered(200, func(i int) string { return wrapper(strings.Repeat("a", 200) + name(i)) })...)
+	s := opened(t, api, pace)
+	cookie := s.request(http.MethodGet, s.folder+"/page.css").Request.Cookies()[0].String()
+	for _, path := range []string{"/live/?me=false", "/?me=false"} {
+		c, err := net.Dial("tcp", strings.TrimPrefix(s.origin, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_ = c.(*net.TCPConn).SetReadBuffer(4 << 10)
+		i := 0
+		s.until(func() bool { // it gets more than can be on its way, and learns of the end when it asks for more
+			i++
+			put(t, api, wrapper(strings.Repeat("b", 200)+name(i)))
+			_, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: %s\r\n\r\n", s.folder+path, cookie)
+			return err != nil
+		})
+	}
+	s.has("/?me=false", "200 of")
 }
 
 func isTimeout(err error) bool {

@@ -20,7 +20,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,11 +30,9 @@ import (
 	"github.com/mlbatch/mlbatch/test/fakeapiserver"
 	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/test/sameseed"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/clustercheck"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/web"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
 )
 
 func TestMain(m *testing.M) { os.Exit(sameseed.Run(m)) }
@@ -84,7 +81,7 @@ func text(s string) string {
 // quick is a pace at which tests need not wait.
 var quick = web.Pace{
 	Pace:  clusterstate.Pace{Doubt: 0, Poll: 50 * time.Millisecond, Idle: time.Hour},
-	Least: time.Millisecond, Most: time.Hour, Failed: 50 * time.Millisecond,
+	Least: time.Millisecond, Most: time.Hour, Failed: 50 * time.Millisecond, Rights: time.Hour, Slowest: time.Hour,
 }
 
 // site is a page that is served, before somebody has opened it.
@@ -103,8 +100,7 @@ func serve(t testing.TB, api *fakeapiserver.Server, pace web.Pace) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{why.Mapper(), clustercheck.Mapper()}}
-	c, err := client.NewWithWatch(api.Config(), client.Options{Scheme: scheme, Mapper: known})
+	c, err := client.NewWithWatch(api.Config(), client.Options{Scheme: scheme, Mapper: web.Mapper()})
 	if err != nil {
 		t.Fatal(err)
 	}

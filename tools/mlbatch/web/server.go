@@ -16,10 +16,14 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clustercheck"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/clusterstate"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/web/guard"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/web/views"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
 )
 
 // Server serves the page.
@@ -37,11 +41,15 @@ type Pace struct {
 	// Least is the pause between two changes, and Most the time after which what is known is judged again, because
 	// time alone changes answers, too. Failed is that time if something could not be read.
 	Least, Most, Failed time.Duration
+	// Rights is how often it is looked whether the user may still read what is shown.
+	Rights time.Duration
+	// Slowest is how long a browser may take to read something.
+	Slowest time.Duration
 }
 
 // Usual is the pace for people.
 func Usual() Pace {
-	return Pace{Pace: clusterstate.Usual(), Least: 500 * time.Millisecond, Most: 30 * time.Second, Failed: 5 * time.Second}
+	return Pace{Pace: clusterstate.Usual(), Least: 500 * time.Millisecond, Most: 30 * time.Second, Failed: 5 * time.Second, Rights: 8 * time.Second, Slowest: time.Minute}
 }
 
 // Limits of what a browser gets.
@@ -49,16 +57,42 @@ const (
 	mostStreams     = 64
 	mostConnections = 256
 	mostHeaders     = 16 << 10
-	// slowest is how long a browser may take to read something.
-	slowest = time.Minute
 )
 
 // New returns a server that watches until the context ends.
 func New(ctx context.Context, of Source, pace Pace) *Server {
 	g := guard.New()
-	return &Server{
+	s := &Server{
 		asker: &asker{Source: of, watched: clusterstate.Watch(ctx, of.Client, pace.Pace)},
 		guard: g, views: views.New(g.Folder()), streams: make(chan struct{}, mostStreams), pace: pace,
+	}
+	go s.watchRights(ctx)
+	return s
+}
+
+// Mapper knows the kinds that a page reads without asking the cluster.
+func Mapper() meta.RESTMapper {
+	return meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{why.Mapper(), clustercheck.Mapper(), clusterstate.RightsMapper()}}
+}
+
+// watchRights looks whether the user may still read what is shown, as long as somebody looks at it. If that is not
+// known, everything is asked for again.
+func (s *Server) watchRights(ctx context.Context) {
+	known := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(s.pace.Rights):
+		}
+		if len(s.streams) == 0 {
+			continue
+		}
+		now, err := s.asker.watched.Rights(ctx, s.asker.Namespace)
+		if err != nil || now != known {
+			known = now
+			s.asker.watched.Recheck()
+		}
 	}
 }
 
@@ -68,7 +102,7 @@ func (s *Server) Entrance() string { return s.guard.Entrance() }
 // Serve answers until the context ends.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
-		Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: slowest, MaxHeaderBytes: mostHeaders,
+		Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: mostHeaders,
 		ErrorLog:    log.New(io.Discard, "", 0), // whoever sends nonsense writes nothing to the terminal
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
@@ -100,13 +134,13 @@ func (s *Server) Handler() http.Handler {
 	for _, asset := range []string{"page.css", "live.js", "icon.svg"} {
 		mux.HandleFunc("GET /"+asset, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, views.Assets(), asset) })
 	}
-	return s.guard.Protect(inTime(mux))
+	return s.guard.Protect(s.inTime(mux))
 }
 
 // inTime ends answers that a browser does not read.
-func inTime(next http.Handler) http.Handler {
+func (s *Server) inTime(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(slowest))
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.pace.Slowest))
 		next.ServeHTTP(w, r)
 	})
 }

@@ -33,7 +33,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, of screen) {
 		now, failed := s.main(r, of)
 		if !bytes.Equal(now, shown) {
 			shown = now
-			if send(w, shown) != nil {
+			if s.send(w, shown) != nil {
 				return
 			}
 		}
@@ -70,9 +70,9 @@ func (s *Server) main(r *http.Request, of screen) (text []byte, failed bool) {
 }
 
 // send sends an event.
-func send(w http.ResponseWriter, main []byte) error {
+func (s *Server) send(w http.ResponseWriter, main []byte) error {
 	out := http.NewResponseController(w)
-	_ = out.SetWriteDeadline(time.Now().Add(slowest))
+	_ = out.SetWriteDeadline(time.Now().Add(s.pace.Slowest))
 	line, err := json.Marshal(string(main))
 	if err != nil {
 		return err
