@@ -120,6 +120,7 @@ var arrows = map[string][]string{
 	"controller/internal/worker":    {"controller/api/queue"},
 	// How commands begin and end.
 	"tools/commandline": {"setup"},
+	"tools/complaints":  nil,
 	// The mlbatch command, which builds for every operating system.
 	"tools/mlbatch/parts":           {"setup"},
 	"tools/mlbatch/quota":           {"controller/api/v1beta2", "controller/nodesigns"},
@@ -149,7 +150,7 @@ var arrows = map[string][]string{
 	"tools/mlbatch/install/preflight":   {"setup", "tools/mlbatch/parts"},
 	"tools/mlbatch/install/access":      nil,
 	"tools/mlbatch/install/changes":     nil,
-	"tools/mlbatch/install/helmrelease": {"setup", "tools/mlbatch/install/access", "tools/mlbatch/install/preflight"},
+	"tools/mlbatch/install/helmrelease": {"setup", "tools/complaints", "tools/mlbatch/install/access", "tools/mlbatch/install/preflight"},
 	"tools/mlbatch/install/wait":        {"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/parts"},
 	"tools/mlbatch/install/uninstall":   {"tools/mlbatch/clusterstate", "tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/preflight", "tools/mlbatch/parts"},
 	"tools/mlbatch/install": {
@@ -174,7 +175,7 @@ var arrows = map[string][]string{
 		"tools/mlbatch/teamschart", "tools/mlbatch/teamsdiff", "tools/mlbatch/teamsfile", "tools/mlbatch/answers/usage", "tools/mlbatch/web", "tools/mlbatch/why", "tools/mlbatch/work",
 	},
 	// The chart that renders a training job.
-	"tools/pytorchjob-generator":        {"controller/api/v1beta2", "controller/admissionrules"},
+	"tools/pytorchjob-generator":        {"controller/api/v1beta2", "controller/admissionrules", "tools/complaints"},
 	"tools/pytorchjob-generator/readme": nil,
 	// Generators, which create files from a checkout.
 	"tools/artifacts/subprocess":        nil,

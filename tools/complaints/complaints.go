@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package helmrelease
+// Package complaints answers: what is wrong with values that the schema of a chart refuses? It says so in one sentence
+// without a regular expression. It is pure.
+package complaints
 
 import (
 	"regexp"
@@ -19,8 +21,8 @@ var complained = regexp.MustCompile(`^\s*- at '([^']*)': (.*)$`)
 // another alternative has a more specific complaint.
 var wrongType = regexp.MustCompile(`^got \w+, want `)
 
-// sentence joins the complaints into one line.
-func sentence(lines []string) string {
+// Sentence joins the lines in which Helm complains into one.
+func Sentence(lines []string) string {
 	var all []complaint
 	for _, line := range lines {
 		c := complaint{text: strings.TrimSpace(line)}

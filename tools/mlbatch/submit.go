@@ -69,13 +69,16 @@ func (s *submission) bindSettings(flags *pflag.FlagSet) {
 }
 
 // shorthands are flags for settings. They override files and --set.
-var shorthands = []struct{ name, setting, usage string }{
-	{"name", "jobName", "name of the job (default: the script's name and five random characters)"},
-	{"image", "containerImage", "image of the containers"},
-	{"gpus", "numGpusPerPod", "GPUs of each node (default 0)"},
-	{"nodes", "numPods", "number of nodes (default 1)"},
-	{"cpus", "numCpusPerPod", "CPUs of each node (default 1; for a script with GPUs 4 per GPU)"},
-	{"memory", "totalMemoryPerPod", "memory of each node, such as 16Gi (default 1Gi; for a script 4Gi, or 16Gi per GPU)"},
+var shorthands = []struct {
+	name, setting, usage string
+	value                func(string) any
+}{
+	{"name", "jobName", "name of the job (default: the script's name and five random characters)", submit.Text},
+	{"image", "containerImage", "image of the containers", submit.Text},
+	{"gpus", "numGpusPerPod", "GPUs of each node (default 0)", submit.Value},
+	{"nodes", "numPods", "number of nodes (default 1)", submit.Value},
+	{"cpus", "numCpusPerPod", "CPUs of each node (default 1; for a script with GPUs 4 per GPU)", submit.Value},
+	{"memory", "totalMemoryPerPod", "memory of each node, such as 16Gi (default 1Gi; for a script 4Gi, or 16Gi per GPU)", submit.Value},
 }
 
 func (s submission) run(cmd *cobra.Command, version string, args []string) error {
@@ -177,7 +180,7 @@ func (s submission) settings(cmd *cobra.Command) (map[string]any, error) {
 	}
 	for _, f := range shorthands {
 		if flag := cmd.Flags().Lookup(f.name); flag.Changed {
-			settings[f.setting] = submit.Value(flag.Value.String())
+			settings[f.setting] = f.value(flag.Value.String())
 		}
 	}
 	return settings, nil

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/complaints"
 )
 
 // all: includes the files whose names begin with _.
@@ -74,22 +75,16 @@ func load(version string) (*chart.Chart, error) {
 	return c, nil
 }
 
-var (
-	// where is the template position that Helm adds to an error.
-	where = regexp.MustCompile(`^execution error at \([^)]*\): `)
-	// preamble and finding match Helm's report of schema errors, one finding per line.
-	preamble = regexp.MustCompile(`(?s)^.*?\n- at '`)
-	finding  = regexp.MustCompile(`(?m)^/?([^'\n]*)': `)
-)
+// where is the template position that Helm adds to an error.
+var where = regexp.MustCompile(`^execution error at \([^)]*\): `)
 
 // sentence removes from Helm's error everything that is not about the settings.
 func sentence(err error) error {
 	text := where.ReplaceAllString(strings.TrimSpace(err.Error()), "")
-	if at := preamble.FindStringIndex(text); at != nil {
-		text = strings.ReplaceAll(text[at[1]:], "\n- at '", "\n")
-		findings := strings.Split(finding.ReplaceAllString(text, "$1: "), "\n")
-		slices.Sort(findings)
-		text = strings.ReplaceAll(strings.Join(findings, "; "), "<nil>", "null")
+	if _, listed, found := strings.Cut(text, ":\n- at '"); found { // the schema complains, in the order of a map
+		lines := strings.Split("- at '"+listed, "\n")
+		slices.Sort(lines)
+		text = strings.ReplaceAll(complaints.Sentence(lines), "<nil>", "null")
 	}
-	return fmt.Errorf("the settings are wrong: %s", strings.TrimPrefix(text, ": "))
+	return fmt.Errorf("the settings are wrong: %s", text)
 }

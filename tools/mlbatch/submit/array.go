@@ -5,11 +5,8 @@ package submit
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
 	"strconv"
-
-	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
@@ -122,10 +119,11 @@ func (p Program) Jobs(version string, settings map[string]any) (jobs []Job, err 
 		one, err := p.Job(version, settings)
 		return []Job{one}, err
 	}
-	all := maps.Clone(settings)
-	name, _ := all["jobName"].(string)
-	if name == "" {
-		name = p.name() + "-" + rand.String(5)
+	all := named(settings, p.name())
+	name, is := all["jobName"].(string)
+	if !is || name == "" {
+		_, err := New(version, all) // in words about the user's own name
+		return nil, err
 	}
 	for number := p.Array.First; number <= p.Array.Last; number++ {
 		one := p

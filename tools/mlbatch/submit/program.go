@@ -49,11 +49,7 @@ func (p Program) Job(version string, settings map[string]any) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	all := maps.Clone(settings)
-	if name, _ := all["jobName"].(string); name == "" {
-		all["jobName"] = p.name() + "-" + rand.String(5)
-	}
-	return p.job(version, all, script, carried)
+	return p.job(version, named(settings, p.name()), script, carried)
 }
 
 // job renders the job of a script in what is carried.
@@ -76,6 +72,15 @@ func (p Program) job(version string, settings map[string]any, script string, car
 	}
 	p.start(all, script, carried)
 	return render(version, all, parts{files: carried, array: p.Array, recipe: kept})
+}
+
+// named are settings with a generated name if they have none. The chart judges every other one.
+func named(settings map[string]any, beginning string) map[string]any {
+	all := maps.Clone(settings)
+	if all["jobName"] == nil {
+		all["jobName"] = beginning + "-" + rand.String(5)
+	}
+	return all
 }
 
 // free returns an error if settings say what the job runs, or with which kind of job.

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
@@ -232,6 +233,36 @@ func TestWhatNoJobCanCarry(t *testing.T) {
 				t.Errorf("got %v, want %s", err, row.says)
 			}
 		})
+	}
+}
+
+// A name that the user has written is never replaced by another one.
+func TestANameIsTakenLiterallyOrRefused(t *testing.T) {
+	p := Program{Script: filepath.Join(write(t, map[string]string{"train.py": ""}), "train.py")}
+	makes := map[string]func(settings map[string]any) (Job, error){
+		"a script": func(settings map[string]any) (Job, error) { return p.Job("0.0.1", settings) },
+		"a shell":  func(settings map[string]any) (Job, error) { return Shell("0.0.1", settings, time.Hour) },
+		"an array": func(settings map[string]any) (Job, error) {
+			one := p
+			one.Array = &Array{First: 0, Last: 1}
+			jobs, err := one.Jobs("0.0.1", settings)
+			return append(jobs, Job{})[0], err
+		},
+	}
+	for name, wrong := range map[any]string{
+		"true": "", "null": "", "v2024": "", "a-1": "",
+		"2024": `jobName "2024`, int64(2024): `jobName "2024`, 2024.0: `jobName "2024`, "2.5": `jobName "2.5`, "": "jobName ", " ": `jobName " `, "-a": `jobName "-a`,
+		true: "jobName is true, and not a text: put it in quotes", false: "jobName is false, and not a text: put it in quotes",
+	} {
+		for what, job := range makes {
+			j, err := job(map[string]any{"containerImage": "a", "jobName": name})
+			switch {
+			case wrong == "" && (err != nil || !strings.HasPrefix(j.Name(), fmt.Sprint(name))):
+				t.Errorf("%s %#v: %v", what, name, err)
+			case wrong != "" && (err == nil || !strings.HasPrefix(err.Error(), "the settings are wrong: "+wrong)):
+				t.Errorf("%s %#v: got %v, want %s", what, name, err, wrong)
+			}
+		}
 	}
 }
 

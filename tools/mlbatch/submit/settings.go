@@ -49,6 +49,9 @@ func Value(text string) any {
 	return text
 }
 
+// Text is a setting that is a text, also if it looks like a number.
+func Text(text string) any { return text }
+
 func read(name string, stdin io.Reader) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(stdin)

@@ -4,25 +4,19 @@ package submit
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/rand"
 )
 
 // Shell renders a job of one pod that runs nothing: people enter it. It ends, successfully, when nobody
 // has been in it for so long. It is not started again.
 func Shell(version string, settings map[string]any, idle time.Duration) (Job, error) {
-	all := maps.Clone(settings)
+	all := named(settings, "shell")
 	if err := free(all, "a shell runs no program"); err != nil {
 		return Job{}, err
 	}
 	if pods := amount(all, "numPods", 1); pods != 1 {
 		return Job{}, fmt.Errorf("a shell has one pod, and not %d: remove numPods", pods)
-	}
-	if name, _ := all["jobName"].(string); name == "" {
-		all["jobName"] = "shell-" + rand.String(5)
 	}
 	if _, set := all["retryLimit"]; !set {
 		all["retryLimit"] = int64(0)

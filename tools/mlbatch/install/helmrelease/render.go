@@ -11,6 +11,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/client-go/discovery"
 
+	"github.com/mlbatch/mlbatch/tools/complaints"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
 )
 
@@ -60,9 +61,9 @@ func Explain(err error) string {
 	if said := saidBy.ReplaceAllString(text, ""); said != text {
 		return said
 	}
-	_, complaints, found := strings.Cut(text, "in the following chart(s):\n")
+	_, listed, found := strings.Cut(text, "in the following chart(s):\n")
 	if !found {
 		return text
 	}
-	return "the chart does not take these values: " + sentence(strings.Split(complaints, "\n"))
+	return "the chart does not take these values: " + complaints.Sentence(strings.Split(listed, "\n"))
 }

@@ -20,7 +20,10 @@ checks types, unknown keys, patterns and enums.
 {{- end }}
 
 {{- define "generator.checkJob" -}}
-{{- $name := .Values.jobName | default "" }}
+{{- if kindIs "bool" .Values.jobName }}
+{{- fail (printf "jobName is %v, and not a text: put it in quotes" .Values.jobName) }}
+{{- end }}
+{{- $name := .Values.jobName | default "" | include "generator.plain" }}
 {{- if not $name }}
 {{- fail "jobName is missing: set the name of the job" }}
 {{- end }}
