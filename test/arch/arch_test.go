@@ -142,7 +142,9 @@ var arrows = map[string][]string{
 		"tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/why",
 	},
 	"tools/mlbatch/web/guard": nil,
-	"tools/mlbatch/web/views": {"tools/mlbatch/answers/checkup", "tools/mlbatch/answers/explain", "tools/mlbatch/printing", "tools/mlbatch/work"},
+	"tools/mlbatch/web/views": {
+		"controller/api/v1beta2", "controller/ledger", "tools/mlbatch/answers/checkup", "tools/mlbatch/answers/explain", "tools/mlbatch/answers/top", "tools/mlbatch/answers/usage", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/work",
+	},
 	"tools/mlbatch/web": {
 		"tools/mlbatch/answers/audit", "tools/mlbatch/answers/checkup", "tools/mlbatch/answers/explain", "tools/mlbatch/answers/top", "tools/mlbatch/answers/usage", "tools/mlbatch/clustercheck", "tools/mlbatch/clusterstate",
 		"tools/mlbatch/printing", "tools/mlbatch/snapshot", "tools/mlbatch/web/guard", "tools/mlbatch/web/views", "tools/mlbatch/why", "tools/mlbatch/work",

@@ -173,7 +173,7 @@ func (a *asker) status(ctx context.Context, flags url.Values, now time.Time) (p 
 	if err != nil {
 		return p, err
 	}
-	return views.Part{Kind: "WorkStatus", Answer: printing.Items[work.Report]{Items: []work.Report{r}}, Shown: views.Status(r, r.Tables(now)), Notes: r.Unknown}, nil
+	return views.Part{Kind: "WorkStatus", Answer: printing.Items[work.Report]{Items: []work.Report{r}}, Shown: views.Status(r, r.Tables(now)), Chart: views.Life(r, now), Notes: r.Unknown}, nil
 }
 
 func (a *asker) top(ctx context.Context, flags url.Values, _ time.Time) (p views.Part, err error) {
@@ -186,7 +186,7 @@ func (a *asker) top(ctx context.Context, flags url.Values, _ time.Time) (p views
 		return p, err
 	}
 	overview := top.Judge(objects, view)
-	return views.Part{Kind: "QuotaOverview", Answer: overview.Answer(), Shown: views.Tables(overview.Tables(false)), Notes: overview.Notes}, nil
+	return views.Part{Kind: "QuotaOverview", Answer: overview.Answer(), Shown: views.Tables(overview.Tables(false)), Chart: views.Quota(overview), Notes: overview.Notes}, nil
 }
 
 func (a *asker) usage(ctx context.Context, flags url.Values, now time.Time) (p views.Part, err error) {
@@ -204,7 +204,7 @@ func (a *asker) usage(ctx context.Context, flags url.Values, now time.Time) (p v
 		return p, err
 	}
 	report := usage.Count(objects, q, now.UTC().Truncate(time.Second))
-	return views.Part{Kind: "Usage", Answer: report, Shown: views.Tables(report.Tables()), Notes: report.Notes}, nil
+	return views.Part{Kind: "Usage", Answer: report, Shown: views.Tables(report.Tables()), Chart: views.Usage(report), Notes: report.Notes}, nil
 }
 
 func (a *asker) check(ctx context.Context, _ url.Values, now time.Time) (p views.Part, err error) {

@@ -15,11 +15,12 @@ import (
 )
 
 func TestEachScreenSaysWhatItsCommandSays(t *testing.T) {
-	failed := `{"phase":"Failed","resettingCount":3,"lastAttempts":[{"began":"2026-11-22T10:00:00Z","ended":"2026-11-22T10:05:00Z","cause":"PodsFailed","pod":"p","rank":"1","exitCode":7,"lastWords":"CUDA out of memory\n<b>bold</b>"}]}`
+	failed := `{"phase":"Failed","phaseTransitionTime":"2126-11-22T10:06:00Z","resettingCount":3,"lastAttempts":[{"began":"2126-11-22T10:00:00Z","ended":"2126-11-22T10:05:00Z","cause":"PodsFailed","pod":"p","rank":"1","exitCode":7,"lastWords":"CUDA out of memory\n<b>bold</b>"}]}`
 	s := opened(t, cluster(t, platform, wrapper("train"), wrapper("lost", failed), queueOfTeam, flavor, node), quick)
 	s.has("/", "<h1", "train", "lost", "Queued", `href="`+s.folder+`/job/blue/appwrapper/train"`, "mlbatch list --me")
 	s.has("/job/blue/appwrapper/lost", "AppWrapper lost in namespace blue is Failed", "CUDA out of memory\n&lt;b&gt;bold&lt;/b&gt;", "exit code 7", "rank 1", "mlbatch why appwrapper/lost --namespace=blue")
-	s.has("/team", "vision", "nvidia.com/gpu", "<svg", "mlbatch top")
+	s.has("/job/blue/appwrapper/lost", ` to 2126-11-22T10:06:00Z</figcaption>`, `<title>attempt until PodsFailed for 5m</title>`)
+	s.has("/team", "vision", "nvidia.com/gpu", `<svg class="strip"`, `aria-label="10 used of 8; 2 borrowed"`, "mlbatch top")
 	s.has("/cluster", "mlbatch top --by=node", "n1", "mlbatch list --all-namespaces --state=Queued")
 	s.has("/usage?by=user", "mlbatch usage --by=user", "There is nothing")
 	s.has("/check", "mlbatch check")

@@ -29,8 +29,9 @@ type Part struct {
 	// Kind and Answer are what the command prints with -o json.
 	Kind   string
 	Answer any
-	// Shown is what the template of the kind shows.
+	// Shown is what the template of the kind shows, and Chart what is drawn above it, or nil.
 	Shown any
+	Chart *Chart
 	// Notes are what the command prints beside its answer, and what could not be read.
 	Notes []string
 	// Error is why there is no answer.
