@@ -25,13 +25,16 @@ func topCommand() *cobra.Command {
 	var where runNamespace
 	var o output
 	var view string
+	var all bool
 	var every time.Duration
 	cmd := &cobra.Command{
 		Use:     "top",
-		Example: "  mlbatch top\n  mlbatch top --by flavor\n  mlbatch top --watch",
-		Short:   "Show the quota of teams: what is used, borrowed, lent and pending",
-		Long: "Show the quota of each team, what is lent in each cohort, and whether the nodes have what is promised. Who may\n" +
-			"not see ClusterQueues gets the queues of the namespace. --by shows one of these alone, or nodes.",
+		Example: "  mlbatch top\n  mlbatch top --all\n  mlbatch top --by flavor --watch",
+		Short:   "Show what your team can start now, or the quota of all teams",
+		Long: "Show what the team of the namespace can start now, in a line for each flavor. --all shows the quota of each team,\n" +
+			"what is lent in each cohort, and whether the nodes have what is promised, as does a namespace without a queue, and\n" +
+			"--output json. --by shows one of these alone, or nodes. Without the right to see ClusterQueues, you see the queues\n" +
+			"of your namespace.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := viewOf(view); err != nil {
@@ -44,14 +47,19 @@ func topCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if view == "" && !all && o.format == "table" {
+				view = string(top.Own)
+			}
 			return onScreen(cmd, every, func(out, notes io.Writer) error {
 				return printTop(cmd.Context(), c, namespace, top.View(view), o, out, notes)
 			})
 		},
 	}
-	where.bind(cmd.Flags(), "namespace of the queues of a member (default: the one in the context)")
+	where.bind(cmd.Flags(), "namespace of the team (default: the one in the context)")
 	o.bindTable(cmd.Flags(), "wide")
 	cmd.Flags().StringVar(&view, "by", "", "show only this: team, queue, node or flavor")
+	cmd.Flags().BoolVar(&all, "all", false, "show all teams, cohorts and flavors")
+	cmd.MarkFlagsMutuallyExclusive("all", "by")
 	bindWatch(cmd.Flags(), &every)
 	return cmd
 }
@@ -80,6 +88,12 @@ func viewOf(name string) error {
 
 func printTop(ctx context.Context, c client.Client, namespace string, view top.View, o output, out, notes io.Writer) error {
 	objects, err := clusterstate.Top(ctx, c, namespace, view)
+	if err == nil && view == top.Own && !objects.HasOwn() {
+		view = ""
+		if objects.ClusterQueues != nil {
+			objects, err = clusterstate.Top(ctx, c, namespace, view)
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -99,12 +99,41 @@ func TestTopReadsAFewLists(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, progress, requests, err := ask(t, teams(), "top --by="+row.by, row.forbidden...)
+			line := "top --by=" + row.by
+			if row.by == "" {
+				line = "top --all"
+			}
+			out, progress, requests, err := ask(t, teams(), line, row.forbidden...)
 			if err != nil || !strings.Contains(out, row.out) || progress != row.notes {
 				t.Errorf("got %s\n%q, %v", out, progress, err)
 			}
 			if diff := cmp.Diff(row.requests, requests); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTopSaysWhatAMemberCanStartNow(t *testing.T) {
+	const reads = "clusterqueues?limit=500 cohorts?limit=500 namespaces/blue/localqueues?limit=500"
+	strange := teams()
+	strange[inBlue+"/localqueues"] = list("kueue.x-k8s.io/v1beta2", "LocalQueue")
+	for name, row := range map[string]struct {
+		world              map[string]string
+		line, out, request string
+		forbidden          []string
+	}{
+		"a member":                  {teams(), "top", "TEAM  FLAVOR  CAN START NOW  OF IT BORROWED  LENT, COMES BACK\nblue  a       0 cpu          -               2 cpu\n", reads, []string{queues + "/localqueues", "/api/v1"}},
+		"a member of another team":  {teams(), "top --all", "red   all     0        0        a       cpu  ", "", nil},
+		"a namespace without queue": {strange, "top", "red   all     0        0        a       cpu  ", "", nil},
+		"the wide table":            {teams(), "top -o wide", "red   all     0        0        a       cpu  ", "", nil},
+		"who sees no ClusterQueues": {teams(), "top", "QUEUE    CLUSTERQUEUE  PENDING", "clusterqueues?limit=500 namespaces/blue/localqueues?limit=500", []string{queues + "/clusterqueues"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, _, requests, err := ask(t, row.world, row.line, row.forbidden...)
+			got := strings.ReplaceAll(strings.Join(requests, " "), "GET "+queues+"/", "")
+			if err != nil || !strings.Contains(out, row.out) || row.request != "" && got != row.request {
+				t.Errorf("got %s\nafter %s, %v", out, got, err)
 			}
 		})
 	}
@@ -170,6 +199,8 @@ func TestTopIsRedrawnUntilItIsInterrupted(t *testing.T) {
 	if err := redraw(t.Context(), &out, time.Hour, func(io.Writer) error { return failed }); !errors.Is(err, failed) {
 		t.Errorf("got %v", err)
 	}
+	out2, progress2, _, err := ask(t, teams(), "top --all --by=node")
+	wording.OneSentence(t, out2+progress2, err, "if any flags in the group [all by] are set none of the others can be")
 	for _, line := range []string{"top -w=10ms", "top -w -o json"} {
 		out, progress, _, err := ask(t, teams(), line)
 		wording.OneSentence(t, out+progress, err, "--watch takes at least a second, and tables only")

@@ -17,11 +17,11 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
-// Top lists what top judges for a view. Without a view, a user who may not see ClusterQueues gets the LocalQueues of
-// the namespace.
+// Top lists what top judges for a view. Without a view, or for the own one, a user who may not see ClusterQueues gets
+// the LocalQueues of the namespace.
 func Top(ctx context.Context, c client.Reader, namespace string, view top.View) (top.Objects, error) {
 	r := &reader{client: c, namespace: namespace, found: top.Objects{Signs: nodesigns.Default()}}
-	read := map[top.View]func(context.Context) error{top.ByTeam: r.teams, top.ByQueue: r.queues, top.ByNode: r.nodes, top.ByFlavor: r.flavors}[view]
+	read := map[top.View]func(context.Context) error{top.ByTeam: r.teams, top.ByQueue: r.queues, top.ByNode: r.nodes, top.ByFlavor: r.flavors, top.Own: r.own}[view]
 	if read == nil {
 		read = r.all
 	}
@@ -36,6 +36,23 @@ type reader struct {
 }
 
 func (r *reader) all(ctx context.Context) error {
+	return r.orLocal(ctx, func() error {
+		r.namespaces(ctx)
+		r.supply(ctx)
+		return nil
+	})
+}
+
+// own is what the teams of the namespace's LocalQueues have.
+func (r *reader) own(ctx context.Context) error {
+	return r.orLocal(ctx, func() error {
+		r.cohorts(ctx)
+		return r.localQueues(ctx, r.namespace)
+	})
+}
+
+// orLocal reads ClusterQueues and more, or else only the LocalQueues of the namespace.
+func (r *reader) orLocal(ctx context.Context, more func() error) error {
 	err := r.clusterQueues(ctx)
 	if apierrors.IsForbidden(err) {
 		r.unread(err, "clusterqueues", "the role mlbatch-view-queues has it; these are the queues of namespace "+r.namespace)
@@ -44,9 +61,7 @@ func (r *reader) all(ctx context.Context) error {
 	if err != nil {
 		return failed(err, "clusterqueues", "")
 	}
-	r.namespaces(ctx)
-	r.supply(ctx)
-	return nil
+	return more()
 }
 
 func (r *reader) teams(ctx context.Context) error {
@@ -115,9 +130,7 @@ func (r *reader) namespaces(ctx context.Context) {
 // supply is what is promised and what nodes have.
 func (r *reader) supply(ctx context.Context) {
 	var err error
-	if r.found.Cohorts, err = List[kueue.Cohort](ctx, r.client, &kueue.CohortList{}); err != nil {
-		r.unread(err, "cohorts", "quota that belongs to a cohort is missing")
-	}
+	r.cohorts(ctx)
 	if r.found.Flavors, err = List[kueue.ResourceFlavor](ctx, r.client, &kueue.ResourceFlavorList{}); err != nil {
 		r.unread(err, "resourceflavors", "what the nodes have is missing")
 		return
@@ -128,6 +141,13 @@ func (r *reader) supply(ctx context.Context) {
 	}
 	r.signs(ctx)
 	r.pods(ctx, "what is stranded is missing")
+}
+
+func (r *reader) cohorts(ctx context.Context) {
+	var err error
+	if r.found.Cohorts, err = List[kueue.Cohort](ctx, r.client, &kueue.CohortList{}); err != nil {
+		r.unread(err, "cohorts", "quota that belongs to a cohort is missing")
+	}
 }
 
 // signs are those that the controller of this cluster reads, or its usual ones.

@@ -88,7 +88,8 @@ func (o Overview) nodes(wide bool) [][]string {
 			if s.Used != nil {
 				use = bar(*s.Used, s.Total)
 			}
-			rows = append(rows, []string{n.Name, strings.Join(n.Flavors, ","), s.Resource, use, known(s.Used), s.Usable.String(), s.Total.String(), known(s.Free), s.Unusable})
+			amount := of(s.Resource)
+			rows = append(rows, []string{n.Name, strings.Join(n.Flavors, ","), s.Resource, use, amount(s.Used), amount(&s.Usable), amount(&s.Total), amount(s.Free), s.Unusable})
 		}
 	}
 	return rows

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package top answers: which team has how much quota, who uses, borrows and lends it, and do the nodes have what
-// is promised?
+// Package top answers: what can a team start now, which team has how much quota, who uses, borrows and lends it, and do
+// the nodes have what is promised?
 package top
 
 import (
@@ -36,7 +36,10 @@ type Objects struct {
 // View is what an overview is about. The empty one is about teams, cohorts and flavors.
 type View string
 
-// The views with a name.
+// Own is what the teams of LocalQueues can start now. It is for people only.
+const Own View = "own"
+
+// The views of --by.
 const (
 	ByTeam   View = "team"
 	ByQueue  View = "queue"
@@ -44,7 +47,7 @@ const (
 	ByFlavor View = "flavor"
 )
 
-// Views are those with a name.
+// Views are those of --by.
 func Views() []string {
 	return []string{string(ByTeam), string(ByQueue), string(ByNode), string(ByFlavor)}
 }
@@ -115,6 +118,8 @@ type Cell struct {
 	Borrowed resource.Quantity `json:"borrowed"`
 	// Unused is what others may borrow.
 	Unused resource.Quantity `json:"unused"`
+	// Available is what a team can start now, with what it can borrow.
+	Available *resource.Quantity `json:"available,omitempty"`
 	// limit is that of lending, or nil.
 	limit *resource.Quantity
 }
@@ -172,6 +177,8 @@ func Judge(o Objects, view View) Overview {
 		answer.By, answer.Queues = ByQueue, o.queues()
 	case view == ByTeam:
 		answer.Teams = o.teams()
+	case view == Own:
+		answer.Teams = slices.DeleteFunc(o.teams(), func(t Team) bool { return len(t.Namespaces) == 0 })
 	case view == ByFlavor:
 		answer.Flavors = o.flavors()
 	default:
@@ -206,6 +213,11 @@ func (o Overview) troubles() (all []string) {
 	return all
 }
 
+// HasOwn reports whether the LocalQueues belong to a ClusterQueue that is known.
+func (o Objects) HasOwn() bool {
+	return slices.ContainsFunc(o.ClusterQueues, func(q kueue.ClusterQueue) bool { return len(o.team(q).Namespaces) > 0 })
+}
+
 func (o Objects) teams() (all []Team) {
 	for _, q := range o.ClusterQueues {
 		all = append(all, o.team(q))
@@ -223,6 +235,10 @@ func (o Objects) team(q kueue.ClusterQueue) Team {
 		}
 	}
 	slices.Sort(t.Namespaces)
+	for i, c := range t.Quota {
+		available := o.tree().Available(q, c.key())
+		t.Quota[i].Available = &available
+	}
 	return t
 }
 

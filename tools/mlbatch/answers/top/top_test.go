@@ -35,6 +35,10 @@ func withoutPods(t *testing.T) top.Objects {
 }
 
 func TestTopShowsWhoUsesWhat(t *testing.T) {
+	blue, red := objects(t), objects(t) // what members see who may see ClusterQueues
+	blue.LocalQueues, red.LocalQueues = blue.LocalQueues[:2], red.LocalQueues[2:]
+	stopped := objects(t)
+	stopped.ClusterQueues[0].Status.Conditions = stopped.ClusterQueues[2].Status.Conditions
 	member := objects(t)
 	member.ClusterQueues, member.Unread = nil, []string{"you may not list clusterqueues"}
 	var all bytes.Buffer
@@ -44,6 +48,7 @@ func TestTopShowsWhoUsesWhat(t *testing.T) {
 		view top.View
 		wide bool
 	}{
+		{"blue, which borrows", blue, top.Own, false}, {"red", red, top.Own, false}, {"blue, stopped", stopped, top.Own, false},
 		{"an administrator", objects(t), "", false}, {"wide", objects(t), "", true}, {"a member", member, "", false},
 		{"by team", objects(t), top.ByTeam, false}, {"by flavor", objects(t), top.ByFlavor, false},
 		{"by queue", objects(t), top.ByQueue, false}, {"by queue, wide", objects(t), top.ByQueue, true},
@@ -81,10 +86,20 @@ func TestWithoutNodesNothingIsSaidOfThem(t *testing.T) {
 	}
 }
 
+func TestThePageShowsWhatATeamCanStart(t *testing.T) {
+	var out bytes.Buffer
+	o := objects(t)
+	o.LocalQueues = o.LocalQueues[2:]
+	if err := top.Judge(o, top.Own).WriteTable(&out, false); err != nil {
+		t.Fatal(err)
+	}
+	golden.Between(t, "../../../../docs/commands.md", "<!-- top: written by go test ./tools/mlbatch/answers/top -run TestThePage -update -->\n```\n", "```\n<!-- end of top -->", out.String())
+}
+
 func TestThePageShowsAnOverview(t *testing.T) {
 	var out bytes.Buffer
 	if err := top.Judge(objects(t), "").WriteTable(&out, false); err != nil {
 		t.Fatal(err)
 	}
-	golden.Between(t, "../../../../docs/commands.md", "<!-- top: written by go test ./tools/mlbatch/answers/top -run TestThePage -update -->\n```\n", "```\n<!-- end of top -->", out.String())
+	golden.Between(t, "../../../../docs/commands.md", "<!-- top --all: written by go test ./tools/mlbatch/answers/top -run TestThePage -update -->\n```\n", "```\n<!-- end of top --all -->", out.String())
 }

@@ -10,9 +10,11 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 // WriteTable prints an overview for people. The wide one also has namespaces, why a team is not active, and
@@ -31,6 +33,9 @@ func (o Overview) WriteTable(out io.Writer, wide bool) error {
 
 // Tables are those that have rows, each below its headings.
 func (o Overview) Tables(wide bool) (all [][][]string) {
+	if o.By == Own {
+		return [][][]string{o.own()}
+	}
 	for _, table := range [][][]string{o.teams(wide), o.pools(wide), o.flavors(wide), o.queues(wide), o.nodes(wide)} {
 		if len(table) > 1 {
 			all = append(all, table)
@@ -79,24 +84,27 @@ func (o Overview) flavors(wide bool) [][]string {
 		if f.Quota.IsZero() && f.Used.IsZero() && !wide {
 			continue
 		}
-		row := []string{f.Name, f.Resource, f.Used.String(), f.Quota.String(), f.Slack.String(), f.Lends.String()}
-		rows = append(rows, append(row, known(f.Total), known(f.Usable), known(f.Stranded), f.losses()))
+		amount := of(f.Resource)
+		row := []string{f.Name, f.Resource, amount(&f.Used), amount(&f.Quota), amount(&f.Slack), amount(&f.Lends)}
+		rows = append(rows, append(row, amount(f.Total), amount(f.Usable), amount(f.Stranded), f.losses()))
 	}
 	return rows
 }
 
-// known is empty for what is not.
-func known(q *resource.Quantity) string {
-	if q == nil {
-		return ""
+// of writes amounts of a resource. What is not known is empty.
+func of(name string) func(*resource.Quantity) string {
+	return func(q *resource.Quantity) string {
+		if q == nil {
+			return ""
+		}
+		return quota.Amount(corev1.ResourceName(name), *q)
 	}
-	return q.String()
 }
 
 func (f Flavor) losses() string {
 	all := make([]string, len(f.Unusable))
 	for i, l := range f.Unusable {
-		all[i] = l.Amount.String() + " " + l.Cause
+		all[i] = of(f.Resource)(&l.Amount) + " " + l.Cause
 	}
 	return strings.Join(all, ", ")
 }
@@ -118,7 +126,7 @@ func (o Overview) queues(wide bool) [][]string {
 	for _, q := range o.Queues {
 		row := []string{q.Name, q.ClusterQueue, number(q.Pending), number(q.Running)}
 		for _, c := range q.Used {
-			add(q.Namespace, append(row[:4:4], c.Flavor, c.Resource, c.Used.String()), q.Inactive)
+			add(q.Namespace, append(row[:4:4], c.Flavor, c.Resource, of(c.Resource)(&c.Used)), q.Inactive)
 		}
 		if len(q.Used) == 0 {
 			add(q.Namespace, append(row, "", "", ""), q.Inactive)
@@ -130,7 +138,8 @@ func (o Overview) queues(wide bool) [][]string {
 func (c Cell) empty() bool { return c.Quota.IsZero() && c.Used.IsZero() }
 
 func (c Cell) columns() []string {
-	return []string{c.Flavor, c.Resource, bar(c.Used, c.Quota), c.Used.String(), c.Quota.String(), c.Borrowed.String(), c.Unused.String()}
+	amount := of(c.Resource)
+	return []string{c.Flavor, c.Resource, bar(c.Used, c.Quota), amount(&c.Used), amount(&c.Quota), amount(&c.Borrowed), amount(&c.Unused)}
 }
 
 func number(n int32) string { return strconv.Itoa(int(n)) }
