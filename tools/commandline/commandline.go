@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -92,10 +93,30 @@ func (p Program) Run(ctx context.Context, args []string, out, progress io.Writer
 		return nil
 	case strings.HasPrefix(err.Error(), "unknown "): // cobra: command or flag
 		return fmt.Errorf("%w: see '%s --help'", err, cmd.CommandPath())
+	case strings.HasPrefix(err.Error(), "invalid argument "): // pflag
+		return errors.New(inWords(err.Error()))
 	case ctx.Err() != nil && !p.explains(err):
 		return errors.New("interrupted; run the command again")
 	}
 	return err
+}
+
+// mistyped are the words of Go's parsers for values of flags, and ours.
+var mistyped = []struct {
+	theirs *regexp.Regexp
+	ours   string
+}{
+	{regexp.MustCompile(`strconv\.ParseBool: .*$`), "write true or false"},
+	{regexp.MustCompile(`strconv\.Parse\w+: .*: value out of range$`), "this number is too large"},
+	{regexp.MustCompile(`strconv\.Parse\w+: .*$`), "write a whole number"},
+	{regexp.MustCompile(`time: .*$`), "write a time such as 30s, 5m or 1h"},
+}
+
+func inWords(text string) string {
+	for _, m := range mistyped {
+		text = m.theirs.ReplaceAllString(text, m.ours)
+	}
+	return text
 }
 
 // explains reports whether an error of an interrupted command says enough.

@@ -32,7 +32,8 @@ func rootCommand(version string) *cobra.Command {
 	below(root, "work", submitCommand(version), shellCommand(version), timed(listCommand()), timed(statusOfWorkCommand()), timed(whyCommand()), logsOfWorkCommand(),
 		waitCommand(), execCommand(), portForwardCommand(), cpCommand(), cancelWorkCommand(), retryWorkCommand(version), runCommand(version), queueCommand(), packCommand())
 	below(root, "team", timed(topCommand()), timed(usageCommand()), webCommand(), teamCommand())
-	below(root, "platform", installCommand(), upgradeCommand(), uninstallCommand(), componentsCommand(), imagesCommand(), timed(checkCommand()), auditCommand(), clusterCommand())
+	below(root, "platform", installCommand(), upgradeCommand(), uninstallCommand(), componentsCommand(), imagesCommand(), timed(checkCommand()), auditCommand(), versionCommand(version), clusterCommand())
+	completing(root)
 	return root
 }
 

@@ -125,6 +125,9 @@ func manifestOf(jobs []submit.Job) string {
 
 // jobs renders the job of a script, of settings, or of both, or those of an array.
 func (s submission) jobs(cmd *cobra.Command, version string, args []string) ([]submit.Job, error) {
+	if err := unset(cmd); err != nil {
+		return nil, err
+	}
 	script, arguments, err := scriptOf(args, cmd.ArgsLenAtDash())
 	if err != nil {
 		return nil, err
@@ -147,6 +150,17 @@ func (s submission) jobs(cmd *cobra.Command, version string, args []string) ([]s
 	}
 	one, err := submit.New(version, settings)
 	return []submit.Job{one}, err
+}
+
+// unset returns an error for a flag with an empty value, as of a variable that a script has not set: without its array,
+// a script would run once.
+func unset(cmd *cobra.Command) error {
+	for _, f := range []struct{ name, wants string }{{"array", "FIRST-LAST"}, {"folder", "a folder"}, {"namespace", "the namespace of your team"}} {
+		if flag := cmd.Flags().Lookup(f.name); flag.Changed && flag.Value.String() == "" {
+			return fmt.Errorf("--%s is empty: write %s, or leave it out", f.name, f.wants)
+		}
+	}
+	return nil
 }
 
 // describes reports whether a file has settings, and is no script.

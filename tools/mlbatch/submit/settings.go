@@ -24,12 +24,9 @@ func Settings(files, assignments []string, stdin io.Reader) (map[string]any, err
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the settings: %w", err)
 		}
-		settings := map[string]any{}
-		if err := yaml.UnmarshalStrict(text, &settings); err != nil {
-			return nil, fmt.Errorf("cannot read the settings in %s: %w", name, err)
-		}
-		if kind, is := settings["kind"].(string); is && settings["apiVersion"] != nil {
-			return nil, fmt.Errorf("%s is a manifest of the kind %s, and not settings of a job: submit it with kubectl create, or wrap it first with mlbatch pack", name, kind)
+		settings, err := parsed(name, text)
+		if err != nil {
+			return nil, err
 		}
 		all = chartutil.MergeTables(settings, all)
 	}
@@ -39,6 +36,22 @@ func Settings(files, assignments []string, stdin io.Reader) (map[string]any, err
 		}
 	}
 	return all, nil
+}
+
+// parsed are the settings in a file.
+func parsed(name string, text []byte) (map[string]any, error) {
+	settings := map[string]any{}
+	var other []any
+	if yaml.Unmarshal(text, &other) == nil && other != nil {
+		return nil, fmt.Errorf("%s has no settings: write NAME: VALUE, one in each line", name)
+	}
+	if err := yaml.UnmarshalStrict(text, &settings); err != nil {
+		return nil, fmt.Errorf("cannot read the settings in %s: %w", name, err)
+	}
+	if kind, is := settings["kind"].(string); is && settings["apiVersion"] != nil {
+		return nil, fmt.Errorf("%s is a manifest of the kind %s, and not settings of a job: submit it with kubectl create, or wrap it first with mlbatch pack", name, kind)
+	}
+	return settings, nil
 }
 
 // Value is a setting as --set reads it: a number if it is one, else a text.

@@ -62,6 +62,7 @@ func Mapper() meta.RESTMapper {
 		mapper.Add(kueue.SchemeGroupVersion.WithKind(kind), meta.RESTScopeRoot)
 	}
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
 	mapper.Add(authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"), meta.RESTScopeRoot)
 	mapper.Add(schedulingv1.SchemeGroupVersion.WithKind("PriorityClass"), meta.RESTScopeRoot)
 	for _, kind := range []schema.GroupVersionKind{
