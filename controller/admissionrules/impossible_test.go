@@ -115,6 +115,11 @@ func TestWhatCanNeverRunIsRefused(t *testing.T) {
 		"a PyTorchJob in which nothing is called so":    {named(aPyTorchJob, "p", strings.Replace(masterAlone, "pytorch,", "trainer,", 1)), "spec.pytorchReplicaSpecs.Master.template.spec.containers", "a container of a PyTorchJob must have the name pytorch"},
 		"a PyTorchJob with a container before it":       {named(aPyTorchJob, "p", strings.Replace(masterAlone, "[", "[{name: proxy, image: i}, ", 1)), "", ""},
 		"an MPIJob, whose containers may have any name": {named("apiVersion: kubeflow.org/v1, kind: MPIJob", "m", "{mpiReplicaSpecs: {Launcher: {template: "+podTemplate+"}}}"), "", ""},
+		"an MPIJob without a launcher":                  {named("apiVersion: kubeflow.org/v1, kind: MPIJob", "m", "{mpiReplicaSpecs: {Worker: {replicas: 1, template: "+podTemplate+"}}}"), "spec.mpiReplicaSpecs", "must have Launcher"},
+		"an MPIJob whose workers have no template":      {named("apiVersion: kubeflow.org/v1, kind: MPIJob", "m", "{mpiReplicaSpecs: {Launcher: {template: "+podTemplate+"}, Worker: {replicas: 1}}}"), "spec.mpiReplicaSpecs", "must have Worker"},
+		"an MPIJob of which one launcher is made":       {named("apiVersion: kubeflow.org/v1, kind: MPIJob", "m", "{mpiReplicaSpecs: {Launcher: {replicas: 2, template: "+podTemplate+"}}}"), "", ""},
+		"an MPIJob of two launchers":                    {named("apiVersion: kubeflow.org/v2beta1, kind: MPIJob", "m", "{mpiReplicaSpecs: {Launcher: {replicas: 2, template: "+podTemplate+"}}}"), "spec.mpiReplicaSpecs.Launcher.replicas", "must be 1"},
+		"an MPIJob of workers that are none":            {named("apiVersion: kubeflow.org/v2beta1, kind: MPIJob", "m", "{mpiReplicaSpecs: {Launcher: {template: "+podTemplate+"}, Worker: {template: "+podTemplate+"}}}"), "spec.mpiReplicaSpecs.Worker.replicas", "must be at least 1"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			components := []string{component(row.template)}

@@ -80,6 +80,17 @@ func TestARayJobOfWhichKubeRayOnlyComplainsIsRefused(t *testing.T) {
 			wantRefusal(t, appWrapper(t, component(template)), row.at, row.says)
 		})
 	}
+	group := "{groupName: g, replicas: 1, template: " + podTemplate + "}"
+	for template, row := range map[string]struct{ at, says string }{
+		named(aCluster, "r", "{headGroupSpec: {template: "+podTemplate+"}, workerGroupSpecs: ["+group+", "+group+"]}"):                                                            {"spec.workerGroupSpecs[1].groupName", "the name of another group"},
+		named(aCluster, "r", "{headGroupSpec: {template: "+podTemplate+"}, workerGroupSpecs: ["+group+", "+strings.Replace(group, "groupName: g", "groupName: h", 1)+"]}"):        {},
+		named(aCluster, "r", "{headGroupSpec: {template: "+podTemplate+"}, workerGroupSpecs: ["+strings.Replace(group, "replicas: 1", "maxReplicas: 1, replicas: 10001", 1)+"]}"): {"spec.workerGroupSpecs[0].replicas", "must be at most 10000"},
+		named(aCluster, "r", "{headGroupSpec: {template: "+podTemplate+"}, workerGroupSpecs: ["+strings.Replace(group, "replicas: 1", "replicas: 1, numOfHosts: 0", 1)+"]}"):      {"spec.workerGroupSpecs[0].numOfHosts", "must be at least 1"},
+		named(aCluster, "r", "{upgradeStrategy: {type: Recreate}, headGroupSpec: {template: "+podTemplate+"}}"):                                                                   {},
+		named(aRayJob, "r", "{rayClusterSpec: {upgradeStrategy: {type: Recreate}, headGroupSpec: {template: "+podTemplate+"}}}"):                                                  {"spec.rayClusterSpec.upgradeStrategy.type", "for a RayCluster only"},
+	} {
+		wantRefusal(t, appWrapper(t, component(template)), row.at, row.says)
+	}
 	annotated := "{" + aCluster + ", metadata: {name: r, annotations: {ray.io/ft-enabled: 'false'}}, spec: {gcsFaultToleranceOptions: {redisAddress: 'r:6379'}, headGroupSpec: {template: " + podTemplate + "}}}"
 	wantRefusal(t, appWrapper(t, component(annotated)), "metadata.annotations", "gcsFaultToleranceOptions says the same")
 }

@@ -66,6 +66,9 @@ func times(a, b int32) (int32, error) {
 	if product > math.MaxInt32 {
 		return 0, fmt.Errorf("%d pods are more than the maximum of %d", product, math.MaxInt32)
 	}
+	if a < 0 || b < 0 {
+		return 0, fmt.Errorf("%d × %d pods cannot be: numbers of pods must not be negative", a, b)
+	}
 	return int32(product), nil
 }
 

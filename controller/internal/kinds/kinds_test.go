@@ -71,11 +71,11 @@ func TestEveryKindIsKnownOnce(t *testing.T) {
 	}
 }
 
-// The training operator makes one pod for a role of none, in all its kinds.
+// The training operator makes one pod for a role of none, in all its kinds except for MPIJob.
 func TestNoKubeflowJobHasARoleOfNoPods(t *testing.T) {
 	for kind, field := range map[string]string{
 		"PyTorchJob": "pytorchReplicaSpecs", "TFJob": "tfReplicaSpecs", "XGBoostJob": "xgbReplicaSpecs",
-		"PaddleJob": "paddleReplicaSpecs", "JAXJob": "jaxReplicaSpecs", "MPIJob": "mpiReplicaSpecs",
+		"PaddleJob": "paddleReplicaSpecs", "JAXJob": "jaxReplicaSpecs",
 	} {
 		for replicas, refused := range map[int64]bool{-1: true, 0: true, 1: false} {
 			role := map[string]any{"replicas": replicas, "template": map[string]any{}}

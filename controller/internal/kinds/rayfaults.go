@@ -21,6 +21,9 @@ func rayFaults(path string) func(map[string]any) []Fault {
 	return func(object map[string]any) []Fault {
 		c := rayClusterOf(object, path)
 		faults := slices.Concat(c.wrongGroups(), c.wrongAutoscaler(), c.wrongRedis(), c.wrongAuthentication())
+		if strategy := text(c.spec, "upgradeStrategy", "type"); path != "spec" && strategy != "" {
+			faults = append(faults, c.fault("upgradeStrategy.type", strategy, "leave it out: KubeRay has this for a RayCluster only"))
+		}
 		if path != "spec" && c.hasKubernetesTokens() {
 			faults = append(faults, c.fault("authOptions.enableK8sTokenAuth", "true", "leave it out: KubeRay has this for a RayCluster only"))
 		}
@@ -101,21 +104,47 @@ func (c rayClusterSpec) variable(name string) (value string, found bool) {
 	return "", false
 }
 
+// mostReplicas are more than any Ray cluster has. KubeRay lists all replicas that are written, also those above
+// maxReplicas, which it does not make.
+const mostReplicas = 10000
+
 func (c rayClusterSpec) wrongGroups() []Fault {
 	faults := c.wrongGroup("headGroupSpec", inner(c.spec, "headGroupSpec"))
-	for i, group := range items(c.spec, "workerGroupSpecs") {
+	groups := items(c.spec, "workerGroupSpecs")
+	names := namesOf(groups, "groupName")
+	for i, group := range groups {
 		at := fmt.Sprintf("workerGroupSpecs[%d]", i)
 		faults = append(faults, c.wrongGroup(at, group)...)
-		least := numberOr(0, group, "minReplicas") // pods are counted, so there is no negative maximum
-		if least < 0 {
-			faults = append(faults, c.fault(at+".minReplicas", strconv.Itoa(int(least)), "must not be negative"))
-		}
-		if most := numberOr(least, group, "maxReplicas"); most >= 0 && least > most {
-			faults = append(faults, c.fault(at+".minReplicas", strconv.Itoa(int(least)), fmt.Sprintf("must be at most maxReplicas, %d", most)))
+		faults = append(faults, c.wrongNumbers(at, group)...)
+		if name := names[i]; name != "" && slices.Contains(names[:i], name) {
+			faults = append(faults, c.fault(at+".groupName", name, "must not be the name of another group: KubeRay would take the pods of one for those of the other"))
 		}
 		if idle, found, err := integer(group, "idleTimeoutSeconds"); err == nil && found && (idle < 0 || text(c.spec, "autoscalerOptions", "version") != "v2") {
 			faults = append(faults, c.fault(at+".idleTimeoutSeconds", strconv.Itoa(int(idle)), "leave it out: there is no autoscaler that could remove idle workers"))
 		}
+	}
+	return faults
+}
+
+// wrongNumbers are those of a group of workers.
+func (c rayClusterSpec) wrongNumbers(at string, group map[string]any) (faults []Fault) {
+	wrong := func(field string, n int32, why string) {
+		faults = append(faults, c.fault(at+"."+field, strconv.Itoa(int(n)), why))
+	}
+	for _, field := range []string{"replicas", "minReplicas"} {
+		if n := numberOr(0, group, field); n > mostReplicas {
+			wrong(field, n, fmt.Sprintf("must be at most %d: KubeRay keeps a list of all, and would run out of memory", mostReplicas))
+		}
+	}
+	if n := numberOr(1, group, "numOfHosts"); n < 1 {
+		wrong("numOfHosts", n, "must be at least 1: KubeRay makes no pods, or one for each replica")
+	}
+	least := numberOr(0, group, "minReplicas") // pods are counted, so there is no negative maximum
+	if least < 0 {
+		wrong("minReplicas", least, "must not be negative")
+	}
+	if most := numberOr(least, group, "maxReplicas"); most >= 0 && least > most {
+		wrong("minReplicas", least, fmt.Sprintf("must be at most maxReplicas, %d", most))
 	}
 	return faults
 }

@@ -17,6 +17,8 @@ import (
 	queue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	"sigs.k8s.io/kueue/pkg/controller/jobs/appwrapper"
 	"sigs.k8s.io/yaml"
+
+	"github.com/mlbatch/mlbatch/tools/artifacts/components/kueue/drawn"
 )
 
 // fixtures are the golden pairs of controller/internal/kinds.
@@ -84,6 +86,40 @@ func compare(t *testing.T, ours reading, resource map[string]any) {
 	}
 	if same := slices.Equal(want, theirs); same == ours.Declare {
 		t.Errorf("ours are %v, Kueue's are %v, and that they differ is said to be %t", want, theirs, ours.Declare)
+	}
+}
+
+// Objects have values at the edge of what their fields may have. The package operators has what operators make of them.
+func TestKueueCountsThePodsThatWeCount(t *testing.T) {
+	const seed, specs = 1, 30
+	objects, err := drawn.Draw(t.Context(), seed, specs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, o := range objects {
+		if o.Refused != "" {
+			continue
+		}
+		compared++
+		job := appwrapper.NewJob()
+		if err := json.Unmarshal(o.Stored, job.Object()); err != nil {
+			t.Fatalf("%s: %v", o.What, err)
+		}
+		found, err := job.PodSets(t.Context(), nil)
+		if err != nil {
+			t.Errorf("%s: Kueue finds no pod sets: %v", o.What, err)
+		}
+		counted := map[string]int32{}
+		for _, podSet := range found {
+			counted[podSet.Template.Annotations[drawn.Mark]] += podSet.Count
+		}
+		if !drawn.Same(o.Pods, counted) {
+			t.Errorf("%s\n  we count     %v\n  Kueue counts %v", o.What, o.Pods, counted)
+		}
+	}
+	if compared < len(objects)/3 {
+		t.Errorf("only %d of %d objects were compared", compared, len(objects))
 	}
 }
 
