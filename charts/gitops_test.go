@@ -19,6 +19,7 @@ import (
 	"helm.sh/helm/v3/pkg/registry"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
@@ -220,6 +221,44 @@ func isRepository(t *testing.T, secret corev1.Secret) {
 	want := map[string]string{"name": "mlbatch", "type": "helm", "enableOCI": "true", "url": strings.TrimPrefix(must(versions())(t).ChartRepository, registry.OCIScheme+"://")}
 	if diff := gocmp.Diff(want, secret.StringData); diff != "" || secret.Labels["argocd.argoproj.io/secret-type"] != "repository" || secret.Namespace != "argocd" {
 		t.Errorf("the Secret registers no repository in namespace argocd: %s", diff)
+	}
+}
+
+// The project of samples/gitops/argocd-settings allows the kinds of cluster scope that our charts have, and no others.
+func TestTheProjectOfArgoCDAllowsWhatTheChartsHave(t *testing.T) {
+	var project struct {
+		metav1.TypeMeta `json:",inline"`
+		Metadata        metav1.ObjectMeta `json:"metadata"`
+		Spec            struct {
+			Description              string             `json:"description"`
+			SourceRepos              []string           `json:"sourceRepos"`
+			Destinations             []map[string]any   `json:"destinations"`
+			ClusterResourceWhitelist []metav1.GroupKind `json:"clusterResourceWhitelist"`
+		} `json:"spec"`
+	}
+	text := must(os.ReadFile("../samples/gitops/argocd-settings/project.yaml"))(t)
+	if err := yaml.UnmarshalStrict(text, &project); err != nil {
+		t.Fatal(err)
+	}
+	every := values(t, must(os.ReadFile("../setup/profiles/every-part.yaml"))(t))
+	manifests := []string{must(render(t, "mlbatch", every))(t).Manifest}
+	for _, in := range must(filepath.Glob("testdata/teams/*.in.yaml"))(t) {
+		manifests = append(manifests, must(render(t, "teams", values(t, must(os.ReadFile(in))(t))))(t).Manifest)
+	}
+	want := map[string]bool{}
+	for _, manifest := range manifests {
+		for _, o := range objects(t, manifest) {
+			if o.Namespace == "" {
+				want[o.GroupVersionKind().GroupKind().String()] = true
+			}
+		}
+	}
+	got := map[string]bool{}
+	for _, kind := range project.Spec.ClusterResourceWhitelist {
+		got[schema.GroupKind(kind).String()] = true
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("kinds of cluster scope (-in the charts +allowed)\n%s", diff)
 	}
 }
 

@@ -139,3 +139,44 @@ func TestAPlatformOfOnesOwnRefusesMistakes(t *testing.T) {
 		})
 	}
 }
+
+// A tag may end with a digest: then nothing else is pulled, whoever moves the tag.
+func TestImagesOfAPlatformMayHaveDigests(t *testing.T) {
+	const digest = "@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+	every := values(t, must(os.ReadFile("../setup/profiles/every-part.yaml"))(t))
+	outer := load(t, "mlbatch")
+	merged := must(chartutil.CoalesceValues(outer, every))(t)
+	// Without a tag, the scheduler is that of the cluster's version.
+	for _, image := range []string{"scheduler", "controller"} {
+		merged = with(map[string]any(merged), path{"coscheduler", image, "image", "tag"}, "v0.34.7").(map[string]any)
+	}
+	pinned := withDigests(map[string]any(merged), digest).(map[string]any)
+	pulled := 0
+	for _, o := range objects(t, must(render(t, "mlbatch", pinned))(t).Manifest) {
+		for _, container := range o.containers() {
+			pulled++
+			if !strings.HasSuffix(container.Image, digest) {
+				t.Errorf("%s pulls %s", o.id(), container.Image)
+			}
+		}
+	}
+	if pulled < 9 {
+		t.Errorf("%d images are pulled", pulled)
+	}
+}
+
+// withDigests adds a digest to all tags.
+func withDigests(value any, digest string) any {
+	fields, is := value.(map[string]any)
+	if !is {
+		return value
+	}
+	changed := map[string]any{}
+	for key, field := range fields {
+		changed[key] = withDigests(field, digest)
+		if tag, is := field.(string); is && key == "tag" {
+			changed[key] = tag + digest
+		}
+	}
+	return changed
+}
