@@ -27,9 +27,11 @@ import (
 
 // site is a cluster on which nothing is installed yet.
 type site struct {
-	kubeconfig string
-	api        kubernetes.Interface
-	objects    ctrl.Client
+	// dir is the folder of the cluster.
+	kubeconfig, dir string
+
+	api     kubernetes.Interface
+	objects ctrl.Client
 }
 
 // begin starts a simulated cluster with all programs of the platform.
@@ -71,13 +73,13 @@ func begin(t *testing.T) site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return site{kubeconfig: cluster.KubeconfigPath(), api: api, objects: objects}
+	return site{kubeconfig: cluster.KubeconfigPath(), dir: cluster.Dir(), api: api, objects: objects}
 }
 
 // Each step starts from the result of the previous one.
 func TestBothHelmsInstallAndUpgrade(t *testing.T) {
 	s := begin(t)
-	if !t.Run("kubectl applies install.yaml, and again", s.applyInstallYAML) {
+	if !t.Run("kubectl installs the controller alone", s.kubectlInstalls) {
 		return
 	}
 	three, four := clients[0], clients[1]

@@ -100,6 +100,11 @@ func Helm() (three, four Component) {
 	return component("helm3", "helm.sh/helm/v3/cmd/helm"), component("helm4", "helm.sh/helm/v4/cmd/helm")
 }
 
+// Kubectl returns the client of the cluster's Kubernetes alone.
+func Kubectl(v setup.Versions) Component {
+	return kubernetes("kubectl-"+setup.Minor(v.LocalCluster.Kubernetes), v, k8s+"kubectl")
+}
+
 // kubernetes is a component whose programs are stamped with the version of Kubernetes.
 func kubernetes(name string, v setup.Versions, packages ...string) Component {
 	component := Component{Name: name, Folder: kubernetesFolder(v), Packages: packages, Ldflags: kubernetesVersion(v.LocalCluster.Kubernetes)}
