@@ -52,7 +52,7 @@ var lanes = []lane{
 	}},
 	{name: "helm"},
 	{name: "flux", root: true},
-	{name: "argocd", root: true},
+	{name: "argocd", root: true, more: []string{"tools/artifacts/components/argocd"}},
 	{name: "installs", root: true},
 	{name: "airgap", root: true},
 	{name: "container", root: true, more: []string{"Makefile", "./tools/localcluster/cmd", "./tools/localcluster/demo"}},
