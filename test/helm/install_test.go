@@ -158,7 +158,7 @@ func (s site) kueueAlone(t *testing.T) (file string) {
 		"template", "kueue", packaged("mlbatch"), "--namespace", namespace, "--kube-version", versions.LocalCluster.Kubernetes,
 		"--values", filepath.Join(checkout, "setup/profiles/localcluster.yaml"),
 	}
-	for _, part := range []string{"appwrapper", "coscheduler", "training-operator", "kuberay-operator", "jobset", "leaderworkerset", "policies"} {
+	for _, part := range []string{"appwrapper", "coscheduler", "training-operator", "kuberay-operator", "jobset", "leaderworkerset"} {
 		args = append(args, "--set", part+".enabled=false")
 	}
 	return written(t, "kueue.yaml", []byte(clients[0].says(t, args...)))
