@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -85,9 +86,7 @@ func unplug(t *testing.T, name string) {
 func kill(t *testing.T, name string) {
 	t.Helper()
 	unplug(t, name)
-	if err := report(t.Context(), name, corev1.NodeReady, corev1.ConditionFalse); err != nil {
-		t.Fatal(err)
-	}
+	notReady(t, name, corev1.ConditionFalse)
 }
 
 // silence is what the node controller makes of a kubelet that is silent. KWOK renews the leases of all nodes, so
@@ -95,8 +94,43 @@ func kill(t *testing.T, name string) {
 func silence(t *testing.T, name string) {
 	t.Helper()
 	unplug(t, name)
-	if err := report(t.Context(), name, corev1.NodeReady, corev1.ConditionUnknown); err != nil {
+	notReady(t, name, corev1.ConditionUnknown)
+}
+
+// notReady reports that of a node until its test has ended: on a busy machine, KWOK may still make the node Ready for
+// what it saw before it was unplugged.
+func notReady(t *testing.T, name string, status corev1.ConditionStatus) {
+	t.Helper()
+	if err := report(t.Context(), name, corev1.NodeReady, status); err != nil {
 		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	t.Cleanup(func() {
+		stop()
+		<-ended
+		if node, err := getNode(context.Background(), name); t.Failed() {
+			t.Logf("node %s: %v, taints %v, conditions %v", name, err, node.Spec.Taints, node.Status.Conditions)
+		}
+	})
+	go func() {
+		defer close(ended)
+		wait.UntilWithContext(ctx, func(ctx context.Context) { staysNotReady(ctx, t, name, status) }, time.Second)
+	}()
+}
+
+func staysNotReady(ctx context.Context, t *testing.T, name string, status corev1.ConditionStatus) {
+	node, err := getNode(ctx, name)
+	if err != nil { // it is deleted, or looked at again
+		return
+	}
+	is := func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady && c.Status == status }
+	if slices.ContainsFunc(node.Status.Conditions, is) {
+		return
+	}
+	t.Logf("node %s is Ready again: %v", name, node.Status.Conditions)
+	if err := report(ctx, name, corev1.NodeReady, status); err != nil && ctx.Err() == nil {
+		t.Logf("node %s: %v", name, err)
 	}
 }
 
