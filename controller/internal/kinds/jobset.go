@@ -142,6 +142,11 @@ func replicatedJobPodSet(job map[string]any, index int) (v1beta2.AppWrapperPodSe
 	if err != nil {
 		return v1beta2.AppWrapperPodSet{}, err
 	}
+	for _, field := range []string{"parallelism", "completions"} { // Kueue would take a part of a larger number
+		if _, _, err := integer(job, "template", "spec", field); err != nil {
+			return v1beta2.AppWrapperPodSet{}, err
+		}
+	}
 	pods, err := times(*jobs, jobWidth(job, "template", "spec"))
 	if err != nil {
 		return v1beta2.AppWrapperPodSet{}, err
