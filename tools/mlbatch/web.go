@@ -43,8 +43,8 @@ func webCommand() *cobra.Command {
 		Example: "  mlbatch web\n  mlbatch web --port 8080 --no-browser",
 		Short:   "Show what list, top, why, usage, check and audit say in a browser",
 		Long: "Serve a page on this machine that shows what list, top, why, status, usage, check and audit print, with your own\n" +
-			"rights, and changes while you look. It changes nothing in the cluster, and no one else can open it: the address that\n" +
-			"it prints lets in one browser, once. It ends when you interrupt it (docs/web.md).",
+			"rights, and changes while you look. It changes nothing but what you confirm there, and no one else can open it: the\n" +
+			"address that it prints lets in one browser, once. It ends when you interrupt it (docs/web.md).",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd) },
 	}

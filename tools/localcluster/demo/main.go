@@ -144,5 +144,7 @@ Look around:
   kubectl get clusterqueues
   kubectl logs -n blue digits-master-0
   kubectl describe appwrapper -n blue digits
+See it in a browser:
+  make bin/mlbatch && bin/mlbatch web --namespace blue
 Remove the cluster: make demo-down
 `

@@ -28,8 +28,8 @@ type screen struct {
 	// parts are what it shows for the flags in its address, and choices are other flags by name.
 	parts   func(url.Values) []asked
 	choices func(url.Values) []choice
-	// still is set if it is not live.
-	still bool
+	// still is set if it is not live, and actions if something can be done with what it is about.
+	still, actions bool
 }
 
 type choice struct{ name, query string }
@@ -98,7 +98,7 @@ func cluster(url.Values) []asked {
 func job(r *http.Request) screen {
 	flags := url.Values{"namespace": {r.PathValue("namespace")}, "name": {r.PathValue("kind") + "/" + r.PathValue("name")}}
 	return screen{
-		path: r.URL.EscapedPath(), name: r.PathValue("name"),
+		path: strings.TrimPrefix(r.URL.EscapedPath(), "/live"), name: r.PathValue("name"), actions: true,
 		parts: func(url.Values) []asked { return []asked{{"", "why", flags}, {"What it consists of", "status", flags}} },
 	}
 }
@@ -115,6 +115,11 @@ func (s *Server) page(ctx context.Context, of screen, query url.Values, now time
 	if of.choices != nil {
 		for _, c := range of.choices(query) {
 			p.Choices = append(p.Choices, views.Link{Path: strings.TrimSuffix(of.path+"?"+c.query, "?"), Text: c.name, Here: c.query == query.Encode()})
+		}
+	}
+	if of.actions {
+		for _, a := range actions {
+			p.Choices = append(p.Choices, views.Link{Path: of.path + "/" + a.name, Text: a.name + "…"})
 		}
 	}
 	for _, ask := range of.parts(query) {

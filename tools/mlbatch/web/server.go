@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package web serves a page for one user, on the user's own machine: it says what the commands say, with the user's own
-// rights, and changes nothing. What it shows it takes from the same functions as the commands.
+// rights, and changes only what its user has confirmed. What it shows and does it takes from the same functions as the
+// commands.
 package web
 
 import (
@@ -129,6 +130,8 @@ func (s *Server) Handler() http.Handler {
 	}
 	const ofJob = "/job/{namespace}/{kind}/{name}"
 	mux.HandleFunc("GET "+ofJob, func(w http.ResponseWriter, r *http.Request) { s.show(w, r, job(r)) })
+	mux.HandleFunc("GET "+ofJob+"/{action}", s.confirm)
+	mux.HandleFunc("POST "+ofJob+"/{action}", s.act)
 	mux.HandleFunc("GET /live"+ofJob, func(w http.ResponseWriter, r *http.Request) { s.stream(w, r, job(r)) })
 	mux.HandleFunc("GET /api/{command}", s.program)
 	for _, asset := range []string{"page.css", "live.js", "icon.svg"} {
@@ -148,8 +151,12 @@ func (s *Server) inTime(next http.Handler) http.Handler {
 // show answers with a page.
 func (s *Server) show(w http.ResponseWriter, r *http.Request, of screen) {
 	s.asker.watched.Doubt()
+	s.write(w, s.page(r.Context(), of, r.URL.Query(), time.Now()))
+}
+
+func (s *Server) write(w http.ResponseWriter, p views.Page) {
 	var page bytes.Buffer
-	if err := s.views.Write(&page, s.page(r.Context(), of, r.URL.Query(), time.Now())); err != nil {
+	if err := s.views.Write(&page, p); err != nil {
 		http.Error(w, "cannot write the page: "+err.Error(), http.StatusInternalServerError)
 		return
 	}

@@ -24,6 +24,15 @@ import (
 // longestName leaves room for the names of pod sets, which the webhook asks for.
 const longestName = 60
 
+// Repeating says in a question what Retry would do.
+func Repeating(o explain.Objects) string {
+	i := summary(o)
+	if o.Run != nil {
+		i.Kind, i.Namespace, i.Name = "Run", o.Run.Namespace, o.Run.Name
+	}
+	return fmt.Sprintf("Submit %s %s in namespace %s again, under another name?", i.Kind, i.Name, i.Namespace)
+}
+
 // Retry creates another AppWrapper, or Run, with the spec of one that has ended, and with a change. Its name is NAME-2,
 // or has the next number that is free. Its resources have new names, too, unless others may know the old ones.
 func Retry(ctx context.Context, c client.Client, o explain.Objects, change Change, out io.Writer) error {

@@ -21,10 +21,11 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// cluster is an API server with a few objects. Each watch waits for what is sent to changes.
+// cluster is an API server with a few objects. Each watch waits for what is sent to changes. What is to be deleted is
+// sent to deleted, and stays.
 type cluster struct {
 	*httptest.Server
-	changes chan string
+	changes, deleted chan string
 }
 
 // The work of alice: what waits, runs, and has failed with last words.
@@ -48,13 +49,21 @@ var stored = map[string]string{
 
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{changes: make(chan string)}
+	c := &cluster{changes: make(chan string), deleted: make(chan string, 10)}
 	ended := make(chan struct{})
 	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch resource := r.URL.Path[strings.LastIndex(r.URL.Path, "/"):]; {
 		case resource == "/selfsubjectreviews":
 			fmt.Fprint(w, `{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","status":{"userInfo":{"username":"alice"}}}`)
+		case strings.HasSuffix(r.URL.Path, "/appwrappers/waits"):
+			if r.Method == http.MethodDelete {
+				c.deleted <- resource
+			}
+			fmt.Fprintf(w, train, "waits", "Suspended")
+		case strings.Contains(r.URL.Path, "/runs/"):
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
 		case r.URL.Query().Get("watch") != "":
 			flush := http.NewResponseController(w)
 			_ = flush.Flush()
@@ -145,7 +154,7 @@ func TestEveryScreenOfWebIsFine(t *testing.T) {
 		b := open(t, as.width, as.height, as.colours)
 		b.enter(serveWeb(t, c))
 		home := eval[string](b, "location.href")
-		for _, path := range []string{"", "?me=false", "team", "team?by=node", "cluster", "usage", "check", "audit", "job/blue/appwrapper/lost", "job/blue/appwrapper/none"} {
+		for _, path := range []string{"", "?me=false", "team", "team?by=node", "cluster", "usage", "check", "audit", "job/blue/appwrapper/lost", "job/blue/appwrapper/none", "job/blue/appwrapper/waits/cancel"} {
 			b.enter(home + path)
 			got := b.see()
 			if got.Texts < 10 {
@@ -194,6 +203,24 @@ func TestWebChangesWhileItIsOpen(t *testing.T) {
 	b.until(`![...document.querySelectorAll("tbody a")].some((a) => a.textContent === "waits")`)
 	if said := b.said(); len(said) > 0 {
 		t.Errorf("the console says %q", said)
+	}
+}
+
+// A real browser sends the form of the page, and the command does what was confirmed.
+func TestWebCancelsAfterAQuestion(t *testing.T) {
+	c := startCluster(t)
+	b := open(t, 1280, 900, "light")
+	b.enter(serveWeb(t, c))
+	b.enter(eval[string](b, "location.href") + "job/blue/appwrapper/waits")
+	b.do(chromedp.Click(chromedp.CSS(`a[href$="/cancel"]`)))
+	b.until(`document.querySelector("main form button") !== null`)
+	if len(c.deleted) > 0 {
+		t.Error("it was cancelled before it was confirmed")
+	}
+	b.do(chromedp.Click(chromedp.CSS("main form button")))
+	b.until(`document.querySelector("main")?.textContent.includes("AppWrapper waits was deleted in namespace blue")`)
+	if said := b.said(); len(said) > 0 || len(c.deleted) != 1 {
+		t.Errorf("%d were deleted, and the console says %q", len(c.deleted), said)
 	}
 }
 

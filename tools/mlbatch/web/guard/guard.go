@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -24,10 +25,14 @@ type Guard struct {
 	mutex sync.Mutex
 	// token is empty when it has been used.
 	token string
+	// forms are the tokens of forms that were shown and not sent.
+	forms map[string]bool
 }
 
 // New returns a guard with fresh secrets, each of which has at least 128 bits.
-func New() *Guard { return &Guard{folder: "/" + rand.Text(), cookie: rand.Text(), token: rand.Text()} }
+func New() *Guard {
+	return &Guard{folder: "/" + rand.Text(), cookie: rand.Text(), token: rand.Text(), forms: map[string]bool{}}
+}
 
 // Folder is the path of everything that the guard lets see.
 func (g *Guard) Folder() string { return g.folder }
@@ -50,6 +55,38 @@ var headers = map[string]string{
 	"Cache-Control":                "no-store",
 }
 
+// formField is the field in which a form has its token. The others are limits.
+const (
+	formField = "form"
+	mostForms = 100
+	mostBytes = 4 << 10
+)
+
+// Form returns the token of a new form, which can be sent once.
+func (g *Guard) Form() string {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if len(g.forms) >= mostForms {
+		clear(g.forms)
+	}
+	token := rand.Text()
+	g.forms[token] = true
+	return token
+}
+
+// refusalOfForm is why what was sent is no form of ours that was not sent before, or 0.
+func (g *Guard) refusalOfForm(w http.ResponseWriter, r *http.Request) (code int, sentence string) {
+	r.Body = http.MaxBytesReader(w, r.Body, mostBytes)
+	token := r.PostFormValue(formField)
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if !fromHere(r) || !g.forms[token] {
+		return http.StatusForbidden, "this form is not of this page, or was sent already: go back, and load the page again"
+	}
+	delete(g.forms, token)
+	return 0, ""
+}
+
 // Protect passes on what is allowed, without the folder in its path.
 func (g *Guard) Protect(next http.Handler) http.Handler {
 	inside := http.StripPrefix(g.folder, next)
@@ -57,23 +94,36 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 		for name, value := range headers {
 			w.Header().Set(name, value)
 		}
-		switch {
-		case !onThisMachine(r.Host):
-			refuse(w, http.StatusMisdirectedRequest, "open the address as it was printed: this name is not of this machine")
-		case r.Method != http.MethodGet && r.Method != http.MethodHead:
-			refuse(w, http.StatusMethodNotAllowed, "this page only shows what is there")
+		switch code, sentence := g.refusal(w, r); {
+		case code != 0:
+			refuse(w, code, sentence)
 		case r.URL.Path == entrance:
 			g.open(w, r)
-		case fromElsewhere(r):
-			refuse(w, http.StatusForbidden, "another page may not ask for this one")
-		case !g.knows(r):
-			refuse(w, http.StatusForbidden, "open the address that mlbatch web has printed; if it was used already, run mlbatch web again")
-		case path.Clean(r.URL.Path) != strings.TrimSuffix(r.URL.Path, "/"):
-			refuse(w, http.StatusNotFound, "there is no such page")
 		default:
 			inside.ServeHTTP(w, r)
 		}
 	})
+}
+
+// refusal is why a request is not passed on, or 0.
+func (g *Guard) refusal(w http.ResponseWriter, r *http.Request) (code int, sentence string) {
+	switch {
+	case !onThisMachine(r.Host):
+		return http.StatusMisdirectedRequest, "open the address as it was printed: this name is not of this machine"
+	case !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost}, r.Method):
+		return http.StatusMethodNotAllowed, "this page only shows what is there, and takes forms"
+	case r.URL.Path == entrance && r.Method != http.MethodPost:
+		return 0, ""
+	case fromElsewhere(r):
+		return http.StatusForbidden, "another page may not ask for this one"
+	case !g.knows(r):
+		return http.StatusForbidden, "open the address that mlbatch web has printed; if it was used already, run mlbatch web again"
+	case path.Clean(r.URL.Path) != strings.TrimSuffix(r.URL.Path, "/"):
+		return http.StatusNotFound, "there is no such page"
+	case r.Method == http.MethodPost:
+		return g.refusalOfForm(w, r)
+	}
+	return 0, ""
 }
 
 // onThisMachine: a name that an attacker lets point to this machine is not ours. Ports may be forwarded.
@@ -89,7 +139,15 @@ func onThisMachine(host string) bool {
 // this machine is the same site.
 func fromElsewhere(r *http.Request) bool {
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
+	if site == "same-origin" && origin == "null" { // a form of a page that may not say where it was
+		return false
+	}
 	return site != "" && site != "same-origin" && site != "none" || origin != "" && origin != "http://"+r.Host
+}
+
+// fromHere reports whether a browser says that a page of ours has sent a request.
+func fromHere(r *http.Request) bool {
+	return r.Header.Get("Sec-Fetch-Site") == "same-origin" || r.Header.Get("Origin") == "http://"+r.Host
 }
 
 // knows reports whether a request has the cookie, and is about what is in the folder.

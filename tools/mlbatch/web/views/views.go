@@ -53,6 +53,14 @@ type Page struct {
 	Live bool
 }
 
+// Question is a form that asks whether something is to be done.
+type Question struct {
+	// Path is where the form is sent to, and Back where nothing is done.
+	Path, Back, Sentence, Button string
+	// Form is the token of the form, and UID what it is about.
+	Form, UID string
+}
+
 // Link is a way to another page.
 type Link struct {
 	Path, Text string
