@@ -275,6 +275,13 @@ func (k Kind) MustDeclare(template *unstructured.Unstructured) bool {
 // always: Kueue has the same rule.
 func always(map[string]any) bool { return true }
 
+// faultyIf adds faults of this kind.
+func (k Kind) faultyIf(faulty func(map[string]any) []Fault) Kind {
+	others := k.faults
+	k.faults = func(object map[string]any) []Fault { return append(others(object), faulty(object)...) }
+	return k
+}
+
 // uncountedIf adds a reason.
 func (k Kind) uncountedIf(uncounted func(map[string]any) error) Kind {
 	others := k.uncounted

@@ -27,6 +27,13 @@ var leaderWorkerSet = Kind{
 		return namesOf(items(object, "spec", "leaderWorkerTemplate", "volumeClaimTemplates"), "metadata", "name")
 	},
 
+	faults: func(object map[string]any) []Fault {
+		if policy := inner(object, "spec", "leaderWorkerTemplate", "subGroupPolicy"); policy == nil || present(policy, "subGroupSize") {
+			return nil
+		}
+		return []Fault{{Path: "spec.leaderWorkerTemplate.subGroupPolicy.subGroupSize", Value: "…", Why: "must be the number of pods of each subgroup, or leave subGroupPolicy out"}}
+	},
+
 	neverSucceeds: always,
 }
 

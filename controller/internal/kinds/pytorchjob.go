@@ -13,7 +13,8 @@ import (
 // pyTorchJob is the training operator's PyTorchJob.
 var pyTorchJob = kubeflowJob("v1", "PyTorchJob", "pytorchReplicaSpecs", "pytorch", "Master", "Worker").
 	knownToKueueIf(spelledAsKueueDoes("pytorchReplicaSpecs", "Master", "Worker")).
-	uncountedIf(scaledByMetrics)
+	uncountedIf(scaledByMetrics).
+	faultyIf(elasticWithoutWorkers)
 
 // scaledByMetrics: with metrics, even with an empty list of them, the training operator creates a
 // HorizontalPodAutoscaler.
@@ -23,4 +24,12 @@ func scaledByMetrics(object map[string]any) error {
 		return nil
 	}
 	return errors.New("spec.elasticPolicy.metrics cannot be set, because an autoscaler would add pods that have no quota: leave it out")
+}
+
+// elasticWithoutWorkers: it counts workers.
+func elasticWithoutWorkers(object map[string]any) []Fault {
+	if inner(object, "spec", "elasticPolicy") == nil || withTemplate(object, "pytorchReplicaSpecs")["Worker"] {
+		return nil
+	}
+	return []Fault{{Path: "spec.elasticPolicy", Value: "…", Why: "leave it out, or add pytorchReplicaSpecs.Worker: it says how many workers there may be"}}
 }
