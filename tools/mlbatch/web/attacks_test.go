@@ -258,6 +258,16 @@ func TestSlowReadersAreCutOff(t *testing.T) {
 	s.has("/?me=false", "200 of")
 }
 
+// Only its reader may be too slow for an answer, not the cluster that is asked for it.
+func TestSlowClustersAreAwaited(t *testing.T) {
+	pace := quick
+	pace.Slowest = 100 * time.Millisecond
+	api := cluster(t, platform)
+	api.Refuses = func(string, string, string) bool { time.Sleep(2 * pace.Slowest); return false }
+	s := opened(t, api, pace)
+	s.has("/audit", "</html>")
+}
+
 func isTimeout(err error) bool {
 	var late net.Error
 	return errors.As(err, &late) && late.Timeout()

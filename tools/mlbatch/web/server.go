@@ -143,10 +143,35 @@ func (s *Server) Handler() http.Handler {
 // inTime ends answers that a browser does not read.
 func (s *Server) inTime(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.pace.Slowest))
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(timed{w, s.pace.Slowest}, r)
 	})
 }
+
+// timed gives a browser time to read from when something is written: until then it waits for the cluster.
+type timed struct {
+	http.ResponseWriter
+
+	most time.Duration
+}
+
+// WriteHeader begins the time.
+func (t timed) WriteHeader(code int) {
+	t.begin()
+	t.ResponseWriter.WriteHeader(code)
+}
+
+// Write begins it again.
+func (t timed) Write(text []byte) (int, error) {
+	t.begin()
+	return t.ResponseWriter.Write(text)
+}
+
+func (t timed) begin() {
+	_ = http.NewResponseController(t.ResponseWriter).SetWriteDeadline(time.Now().Add(t.most))
+}
+
+// Unwrap is for http.NewResponseController.
+func (t timed) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
 // show answers with a page.
 func (s *Server) show(w http.ResponseWriter, r *http.Request, of screen) {

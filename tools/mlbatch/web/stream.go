@@ -33,7 +33,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, of screen) {
 		now, failed := s.main(r, of)
 		if !bytes.Equal(now, shown) {
 			shown = now
-			if s.send(w, shown) != nil {
+			if send(w, shown) != nil {
 				return
 			}
 		}
@@ -70,9 +70,7 @@ func (s *Server) main(r *http.Request, of screen) (text []byte, failed bool) {
 }
 
 // send sends an event.
-func (s *Server) send(w http.ResponseWriter, main []byte) error {
-	out := http.NewResponseController(w)
-	_ = out.SetWriteDeadline(time.Now().Add(s.pace.Slowest))
+func send(w http.ResponseWriter, main []byte) error {
 	line, err := json.Marshal(string(main))
 	if err != nil {
 		return err
@@ -80,7 +78,7 @@ func (s *Server) send(w http.ResponseWriter, main []byte) error {
 	if _, err := fmt.Fprintf(w, "event: main\ndata: %s\n\n", line); err != nil {
 		return err
 	}
-	return out.Flush()
+	return http.NewResponseController(w).Flush()
 }
 
 // bounded is a listener with so many connections at a time.
