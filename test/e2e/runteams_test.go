@@ -45,7 +45,7 @@ func TestRunsOfOneTeamDoNotDisturbAnothers(t *testing.T) {
 	testenv.Test(t, features.New("teams of Runs").Assess("a Run runs on", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		requires(t, needs.TrainingPods, needs.Runs, needs.Machine)
 		keep(t, cfg, "mlbatch-e2e-doomed", "default").apply(ctx, fileOf(t, doomed))
-		auditing.expect(t, "e2e-doomed") // pods end after their Workloads are gone
+		auditing.expect("e2e-doomed") // pods end after their Workloads are gone
 		s, hostile := tell(t, cfg, "e2e-runs", "ruth", needs.TrainingPods), tell(t, cfg, "e2e-hostile", "mallory", needs.TrainingPods)
 		gone := tell(t, cfg, "e2e-doomed", "dirk", needs.TrainingPods)
 		s.create(ctx, s.program("sleeper", sleeps))

@@ -80,7 +80,7 @@ teams:
 
 // setAside announces that what is found in the namespace counts for nothing until all of it is gone.
 func (s *story) setAside() {
-	auditing.expect(s.t, s.namespace)
+	auditing.expect(s.namespace)
 	quota.Expect(types.NamespacedName{Namespace: s.namespace})
 }
 
