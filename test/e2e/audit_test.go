@@ -96,8 +96,8 @@ func (w *watchedAudit) add(m audit.Moment, appeared []audit.Finding) {
 	}
 }
 
-// expect excludes a namespace, which only a test that gets past the quota on purpose has: what it leaves behind is found
-// until it is gone, after the end of the test.
+// expect excludes a namespace, which only a test that gets past the quota on purpose has: what it leaves behind is
+// found until it is gone, after the end of the test.
 func (w *watchedAudit) expect(namespace string) {
 	if w == nil {
 		return
