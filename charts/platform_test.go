@@ -146,7 +146,7 @@ func TestImagesOfAPlatformMayHaveDigests(t *testing.T) {
 	every := values(t, must(os.ReadFile("../setup/profiles/every-part.yaml"))(t))
 	outer := load(t, "mlbatch")
 	merged := must(chartutil.CoalesceValues(outer, every))(t)
-	// Without a tag, the scheduler is that of the cluster's version.
+	// Without a tag, the scheduler has the version of the cluster.
 	for _, image := range []string{"scheduler", "controller"} {
 		merged = with(map[string]any(merged), path{"coscheduler", image, "image", "tag"}, "v0.34.7").(map[string]any)
 	}
