@@ -97,7 +97,7 @@ func silence(t *testing.T, name string) {
 	notReady(t, name, corev1.ConditionUnknown)
 }
 
-// notReady reports that of a node until its test has ended: on a busy machine, KWOK may still make the node Ready for
+// notReady reports this status of a node until it is healed: on a busy machine, KWOK may still make the node Ready for
 // what it saw before it was unplugged.
 func notReady(t *testing.T, name string, status corev1.ConditionStatus) {
 	t.Helper()
@@ -121,7 +121,7 @@ func notReady(t *testing.T, name string, status corev1.ConditionStatus) {
 
 func staysNotReady(ctx context.Context, t *testing.T, name string, status corev1.ConditionStatus) {
 	node, err := getNode(ctx, name)
-	if err != nil { // it is deleted, or looked at again
+	if err != nil || node.Annotations[simulation] != "" { // it is deleted, or looked at again, or healed
 		return
 	}
 	is := func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady && c.Status == status }
