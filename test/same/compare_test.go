@@ -35,6 +35,9 @@ const (
 	// undecided is the same for an AppWrapper whose pods are not ready, longer than its graces, and for objects without
 	// pods.
 	undecided = 70 * time.Second
+	// settled is how long an AppWrapper may do nothing after its component has ended: longer than any of its graces, which
+	// were set when the machine may have been busier.
+	settled = 2 * time.Minute
 	// trailing is how long a run goes on after its end.
 	trailing = 3 * time.Second
 	limit    = 8 * time.Minute
@@ -206,6 +209,8 @@ func wrappedOver(t *transcript.Transcript, busy bool) bool {
 		return true
 	case busy || !t.Rests():
 		return false
+	case t.Ended() != "" && (t.Wrapped() == transcript.Ready || t.Wrapped() == transcript.NotReady):
+		return quiet > patience.For(settled)
 	case t.Wrapped() == transcript.Ready:
 		return quiet > patience.For(calm)
 	case t.Wrapped() == transcript.NotReady:
