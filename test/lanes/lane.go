@@ -33,6 +33,7 @@ var lanes = []lane{
 	{name: "unit", essential: true},
 	{name: "e2e", essential: true, root: true, unless: "E2E_KUBECONFIG"},
 	{name: "simulated", essential: true, root: true},
+	{name: "same", essential: true, root: true},
 	{name: "fuzz", more: []string{"controller"}},
 	{name: "mutants", more: []string{"charts", "controller", "docs", "samples", "setup", "test", "tools"}},
 	{name: "platforms"},
@@ -46,7 +47,6 @@ var lanes = []lane{
 	{name: "racks", root: true},
 	{name: "scenes", root: true},
 	{name: "counted", root: true},
-	{name: "same", root: true},
 	{name: "site-test", root: true, more: []string{
 		"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "charts", "docs", "samples", "setup", "test/bench", "tools/artifacts/site", "tools/pytorchjob-generator", "./tools/mlbatch",
 	}},
