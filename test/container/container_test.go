@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +23,9 @@ func TestTheDemoRunsInAContainer(t *testing.T) {
 	}
 	b := start(t, "demo", "--privileged", "--volume="+state+":/root/.local/state")
 	b.says("sh", "-c", "rm -r /root/.cache/mlbatch/images /root/.cache/mlbatch/host-tools-*")
-	b.says("make", "demo")
+	if out := b.says("make", "demo"); strings.Contains(out, "goroutine ") {
+		t.Errorf("the demo prints a stack:\n%s", out)
+	}
 	b.says("bin/localcluster", "status")
 	b.says("make", "demo-down")
 	b.says("bin/localcluster", "leaks")

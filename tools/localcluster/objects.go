@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // poll is how long to wait for nodes and DNS, and how often to check. Both grow with the
@@ -77,7 +79,8 @@ func (c *Cluster) client() (client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.QPS = -1 // the API server limits requests itself
+	config.QPS = -1               // the API server limits requests itself
+	log.SetLogger(logr.Discard()) // a stack is printed after some time if nobody has chosen a logger
 	api, err := client.New(config, client.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to the cluster: %w", err)
