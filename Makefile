@@ -118,7 +118,7 @@ platforms: ## Build the command mlbatch for each operating system and processor 
 		GOOS=$$os GOARCH=$$arch go build -o "$$out/mlbatch-$$os-$$arch$$suffix" ./tools/mlbatch; done
 
 # What long tests write: it makes no checkout dirty.
-WRITTEN := ':!docs/evidence' ':!docs/benchmarks.md' ':!docs/images/bench-*'
+WRITTEN := ':!docs/evidence' ':!docs/images/bench-*'
 COMMIT := $$(git describe --always)$$(git diff --quiet HEAD -- $(WRITTEN) || echo -dirty)
 
 # $(call evidence,name,seed,command) runs a long test and keeps what it came to in a
@@ -202,33 +202,33 @@ simulated-users: ## The platform on simulated clusters of other users (root; 2 m
 chaos: ## The real controller while the API server fails, others write, and kinds and namespaces go (root; 2 minutes when warm)
 	$(CLUSTER) ./test/chaos
 
-# What is measured is kept in docs/evidence, and docs/benchmarks.md is made from that.
+# What is measured is kept in docs/evidence, with benchmarks.md, which is made from that.
 BENCH := $(CLUSTER) ./test/bench/cluster -bench.commit=$(COMMIT) -bench.report=$(CURDIR)/docs/evidence/bench.json
 
 .PHONY: bench
-bench: ## Measure all scenarios RUNS times (3) on a simulated cluster, and write docs/benchmarks.md (root; an hour)
+bench: ## Measure all scenarios RUNS times (3) on a simulated cluster, and write docs/evidence/benchmarks.md (root; an hour)
 	$(call evidence,bench,none,$(BENCH) -run '^TestBench$$' -timeout=120m -bench.runs=$(or $(RUNS),3))
 	$(call evidence,bench-writes,none,$(BENCH) -run '^TestWaysToWriteAStatus$$')
 	go run ./test/bench/report
 
 .PHONY: bench-compare
-bench-compare: ## Measure AppWrapper 1.2.2 and this controller in turn, RUNS times (3), and write docs/benchmarks.md (root; half an hour)
+bench-compare: ## Measure AppWrapper 1.2.2 and this controller in turn, RUNS times (3), and write docs/evidence/benchmarks.md (root; half an hour)
 	$(call evidence,bench-compare,none,$(BENCH) -run '^TestComparison$$' -timeout=120m -bench.pairs=$(or $(RUNS),3) -bench.comparison=$(CURDIR)/docs/evidence/bench-compare.json)
 	go run ./test/bench/report
 
 .PHONY: bench-kueue
-bench-kueue: ## Let Kueue's own runner measure its scheduler without our controllers and with them, RUNS times (3), and write docs/benchmarks.md (root; a quarter of an hour)
+bench-kueue: ## Let Kueue's own runner measure its scheduler without our controllers and with them, RUNS times (3), and write docs/evidence/benchmarks.md (root; a quarter of an hour)
 	$(call evidence,bench-kueue,none,$(BENCH) -run '^TestKueuesOwnRunner$$' -bench.turns=$(or $(RUNS),3) -bench.workloads=$(CURDIR)/docs/evidence/bench-kueue.json)
 	go run ./test/bench/report
 
 .PHONY: bench-reaction
-bench-reaction: ## Let 1, 10 and 100 (STRUCK) of NODES (1000) fail under PODS (10000), and write docs/benchmarks.md (root; four hours; LONGEST=20m: two)
+bench-reaction: ## Let 1, 10 and 100 (STRUCK) of NODES (1000) fail under PODS (10000), and write docs/evidence/benchmarks.md (root; four hours; LONGEST=20m: two)
 	$(call evidence,bench-reaction,none,$(BENCH) -run '^TestReaction$$' -timeout=600m -bench.longest=$(or $(LONGEST),1h) \
 		-bench.nodes=$(or $(NODES),1000) -bench.pods=$(or $(PODS),10000) -bench.struck=$(or $(STRUCK),1$(comma)10$(comma)100))
 	go run ./test/bench/report
 
 .PHONY: bench-faults
-bench-faults: ## Inject each fault ROUNDS times (5) after an hour (ALONE) of healthy work, also under JobSet and Kueue, and write docs/benchmarks.md (root; two hours)
+bench-faults: ## Inject each fault ROUNDS times (5) after an hour (ALONE) of healthy work, also under JobSet and Kueue, and write docs/evidence/benchmarks.md (root; two hours)
 	$(call evidence,faults,none,$(CLUSTER) -timeout=180m ./test/faults -faults.alone=$(or $(ALONE),1h) -faults.rounds=$(or $(ROUNDS),5) -faults.rivals \
 		-faults.commit=$(COMMIT) -faults.report=$(CURDIR)/docs/evidence/faults.json)
 	go run ./test/bench/report
@@ -307,8 +307,14 @@ kustomize: ## The page about the older kustomize set-up, followed on a simulated
 upgrade: ## The platform is upgraded, removed and installed again on a real cluster while work runs (root; 5 minutes when warm)
 	$(CLUSTER) ./test/upgrade
 
+# Pages that are made from the code for the website, and are not in the repository.
+.PHONY: pages
+pages:
+	rm -rf bin/pages && mkdir -p bin/pages
+	PAGES=$(CURDIR)/bin/pages go test -count=1 ./tools/mlbatch -run '^TestTheReference'
+
 .PHONY: site-test
-site-test: ## The documentation site and mlbatch web in Chromium: links, search, colours, a phone, the keyboard (needs chromium, which root is given; 3 minutes when warm)
+site-test: pages ## The documentation site and mlbatch web in Chromium: links, search, colours, a phone, the keyboard (needs chromium, which root is given; 3 minutes when warm)
 	@command -v chromium >/dev/null || { [ $$(id -u) = 0 ] && apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium; } || \
 		{ echo "the test needs a browser: install Debian's package chromium" >&2; exit 1; }
 	go -C tools/artifacts/site test -tags=browser -count=1 -timeout=44m -v ./browser
@@ -343,8 +349,8 @@ images: ## Write the image archives of our controllers and the agent (amd64, arm
 	go run ./tools/artifacts/images agent -out dist
 
 .PHONY: site
-site: ## Write the documentation as a website into dist/site/
-	go -C tools/artifacts/site run . -root $(CURDIR) -out $(CURDIR)/dist/site
+site: pages ## Write the documentation as a website into dist/site/
+	go -C tools/artifacts/site run . -root $(CURDIR) -written $(CURDIR)/bin/pages -out $(CURDIR)/dist/site
 
 .PHONY: release
 release: ## Write all that is released into dist/, and push it if there is a REGISTRY=ghcr.io/mlbatch

@@ -13,7 +13,7 @@ import (
 )
 
 // What a life costs, with real caches and with the webhooks, from creation until the Run is gone.
-// docs/performance.md says why each request is made. What the author may do is asked for once in ten
+// docs/evidence/performance.md says why each request is made. What the author may do is asked for once in ten
 // seconds, and is known already.
 var (
 	ofALife  = map[string]int{"PATCH runs/status": 5, "POST appwrappers": 1, "POST events": 3}

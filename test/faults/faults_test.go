@@ -265,7 +265,7 @@ func enlarge(t *testing.T) {
 	})
 }
 
-// keep writes what followed for docs/benchmarks.md.
+// keep writes what followed for docs/evidence/benchmarks.md.
 func keep(t *testing.T, all bench.Faults) {
 	t.Helper()
 	head, err := bench.Here(*commit)

@@ -41,7 +41,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/work"
 )
 
-// promised are the answers of docs/output.md: their kinds, the commands that print them, and their Go types.
+// promised are the answers of testdata/answers.md: their kinds, the commands that print them, and their Go types.
 var promised = []struct {
 	kind, commands string
 	answer         any
@@ -95,13 +95,15 @@ func TestEveryCommandWithOutputIsPromised(t *testing.T) {
 }
 
 func TestThePageOfOutputHasAllFields(t *testing.T) {
-	var page strings.Builder
+	page := strings.Builder{}
+	page.WriteString("# Fields of the answers\n\n<!-- Written by go test ./tools/mlbatch -run TestThePageOfOutput -update -->\n\n" +
+		"What they mean for a program, and what stays: [output for programs](../../../docs/output.md).\n")
 	for _, row := range promised {
-		fmt.Fprintf(&page, "\n### %s: `mlbatch %s`\n\n| field | type | |\n|---|---|---|\n", row.kind, strings.ReplaceAll(row.commands, ", ", "`, `mlbatch "))
+		fmt.Fprintf(&page, "\n## %s: `mlbatch %s`\n\n| field | type | |\n|---|---|---|\n", row.kind, strings.ReplaceAll(row.commands, ", ", "`, `mlbatch "))
 		w := walker{visit: func(path, kind, about string) { fmt.Fprintf(&page, "| `%s` | %s | %s |\n", path, kind, about) }}
 		w.fields(t, reflect.TypeOf(row.answer), "")
 	}
-	golden.Between(t, "../../docs/output.md", "<!-- fields: written by go test ./tools/mlbatch -run TestThePageOfOutput -update -->\n", "\n<!-- end of fields -->", page.String())
+	golden.Compare(t, "testdata/answers.md", []byte(page.String()))
 }
 
 // What commands print has the shape, and the fields that are promised.
@@ -248,7 +250,7 @@ func fieldsOf(kind reflect.Type) (all []field) {
 func leaf(kind reflect.Type) string {
 	switch kind {
 	case reflect.TypeFor[v1alpha1.Run]():
-		return "[Run](api/codeflare.md)"
+		return "[Run](../../../docs/api/codeflare.md)"
 	case reflect.TypeFor[time.Time](), reflect.TypeFor[metav1.Time]():
 		return "time"
 	case reflect.TypeFor[resource.Quantity](), reflect.TypeFor[teamsfile.Amount]():

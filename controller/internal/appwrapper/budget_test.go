@@ -17,7 +17,7 @@ import (
 )
 
 // budget is how many requests of each kind one life may cost, with real caches, from creation
-// until it is gone. docs/performance.md says which promise needs each.
+// until it is gone. docs/evidence/performance.md says which promise needs each.
 type budget struct {
 	begin func(c *cluster, i int)
 	end   func(c *cluster, name string)

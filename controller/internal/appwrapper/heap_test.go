@@ -112,7 +112,7 @@ func BenchmarkHeap(b *testing.B) {
 
 const perOne, perItsPod = "B/AppWrapper", "B/pod"
 
-// The budget of memory. docs/performance.md has what was measured.
+// The budget of memory. docs/evidence/performance.md has what was measured.
 var heapBudget = map[string]float64{perOne: 6 << 10, perItsPod: 2.5 * (1 << 10)}
 
 // TestTheBudgetOfMemory measures in a process of its own, where nothing else is done.

@@ -75,7 +75,7 @@ func TestAuthorsAreAskedWhatTheyMayCreateByDefault(t *testing.T) {
 	}
 }
 
-// The API server limits requests by itself. docs/performance.md has the goals.
+// The API server limits requests by itself. docs/evidence/performance.md has the goals.
 func TestTheLimitOfRequestsIsNotWhatKeepsAnybodyWaiting(t *testing.T) {
 	const ofALifecycle, ofAStart = 12, 7 // requests
 	limit := Default().ClientConnection

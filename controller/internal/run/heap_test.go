@@ -17,7 +17,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// BenchmarkHeap asserts nothing. docs/performance.md has what it prints.
+// BenchmarkHeap asserts nothing. docs/evidence/performance.md has what it prints.
 func BenchmarkHeap(b *testing.B) {
 	const runs = 2000
 	for b.Loop() {

@@ -76,7 +76,7 @@ func (c *tally) awaitAll(t *testing.T, phase v1alpha1.RunPhase) {
 }
 
 // Many Runs that wait for one Application are planned at once, run, and go at the end of their time to
-// live. All requests of their lives are counted. docs/performance.md explains each; nobody else writes to
+// live. All requests of their lives are counted. docs/evidence/performance.md explains each; nobody else writes to
 // the Runs, so no request is made in vain, however late a cache is.
 func TestManyRunsAreCheap(t *testing.T) {
 	c := newCluster(t)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Report writes docs/benchmarks.md and its pictures from what was measured: docs/evidence/bench.json,
+// Report writes docs/evidence/benchmarks.md and its pictures from what was measured: docs/evidence/bench.json,
 // bench-compare.json, bench-kueue.json and faults.json. What is missing there is missing on the page.
 // 'make bench' and its siblings run it; test/bench/plot draws.
 package main
@@ -37,7 +37,7 @@ func write(ctx context.Context, root string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(root, "docs", "benchmarks.md"), page, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(root, "docs", "evidence", "benchmarks.md"), page, 0o644); err != nil {
 		return fmt.Errorf("cannot write the page: %w", err)
 	}
 	for _, chart := range e.charts() {

@@ -71,7 +71,7 @@ func TestAReportThatCannotBeReadIsNotWritten(t *testing.T) {
 // Whoever commits numbers commits the page and the pictures, which 'make bench' writes.
 func TestThePageIsThatOfTheCommittedNumbers(t *testing.T) {
 	e := readOf(t, filepath.Join(root, "docs", "evidence"))
-	golden.Compare(t, filepath.Join(root, "docs", "benchmarks.md"), e.mustPage(t))
+	golden.Compare(t, filepath.Join(root, "docs", "evidence", "benchmarks.md"), e.mustPage(t))
 	for _, chart := range e.charts() {
 		picture, err := os.ReadFile(filepath.Join(root, "docs", "images", chart.Name+".svg"))
 		if err != nil {

@@ -19,7 +19,7 @@ var pageTemplate = template.Must(template.New("page").Parse(text))
 
 var emptyLines = regexp.MustCompile(`\n{3,}`)
 
-// page is docs/benchmarks.md.
+// page is docs/evidence/benchmarks.md.
 func (e evidence) page() ([]byte, error) {
 	data := map[string]any{"Ours": bench.Ours, "OfRuns": bench.OfRuns, "Scenarios": e.scenarios, "Compared": e.compared}
 	if e.report != nil && len(e.report.Results) > 0 {

@@ -4,9 +4,12 @@
 // a package of MLBatch gets what reads Markdown, or what drives a browser.
 //
 //	go -C tools/artifacts/site run . -root ../../.. -out ../../../dist/site
+//
+// 'make site' also gives it the pages that tests write from the code.
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -21,15 +24,23 @@ import (
 func main() {
 	root := flag.String("root", "../../..", "root of the repository")
 	out := flag.String("out", "../../../dist/site", "folder to write the site into")
+	written := flag.String("written", "", "folder with pages that are written for the site")
 	flag.Parse()
-	if err := run(*root, *out, os.Stdout); err != nil {
+	if err := run(*root, *out, *written, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "site:", err)
 		os.Exit(1)
 	}
 }
 
-func run(root, out string, progress io.Writer) error {
-	files, err := website.Build(os.DirFS(root))
+func run(root, out, written string, progress io.Writer) error {
+	pages := map[string][]byte{}
+	if written != "" {
+		var err error
+		if pages, err = website.Written(os.DirFS(written)); err != nil || len(pages) == 0 {
+			return fmt.Errorf("cannot read pages of %s: %w", written, cmp.Or(err, fs.ErrNotExist))
+		}
+	}
+	files, err := website.Build(os.DirFS(root), pages)
 	if err != nil {
 		return fmt.Errorf("the pages have mistakes, and nothing was written:\n%w", err)
 	}

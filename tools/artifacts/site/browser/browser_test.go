@@ -77,7 +77,11 @@ func run(m *testing.M) (code int, err error) {
 }
 
 func writeSite() error {
-	files, err := website.Build(os.DirFS("../../../.."))
+	written, err := website.Written(os.DirFS("../../../../bin/pages")) // by make site-test
+	if err != nil {
+		return err
+	}
+	files, err := website.Build(os.DirFS("../../../.."), written)
 	if err != nil {
 		return err
 	}

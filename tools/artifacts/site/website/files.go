@@ -65,3 +65,18 @@ func (s *site) list(name string) []byte {
 }
 
 func sorted[K cmp.Ordered, V any](all map[K]V) []K { return slices.Sorted(maps.Keys(all)) }
+
+// Written reads the pages that a program has written into a folder. On the site they are in docs/.
+func Written(folder fs.FS) (map[string][]byte, error) {
+	names, err := fs.Glob(folder, "*.md")
+	if err != nil {
+		return nil, err
+	}
+	pages := map[string][]byte{}
+	for _, name := range names {
+		if pages["docs/"+name], err = fs.ReadFile(folder, name); err != nil {
+			return nil, err
+		}
+	}
+	return pages, nil
+}

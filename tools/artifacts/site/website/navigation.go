@@ -52,3 +52,12 @@ func (s *site) entries(p *page, list *ast.List) (entries []entry) {
 	}
 	return entries
 }
+
+// reference is the group of the written pages.
+func (s *site) reference(written []string) group {
+	g := group{caption: "Reference"}
+	for _, name := range written {
+		g.entries = append(g.entries, entry{caption: s.pages[name].title, address: s.address(name)})
+	}
+	return g
+}

@@ -2,9 +2,10 @@
 
 // Package website answers: which files are the documentation site of a checkout?
 //
-// The pages are README.md, docs/README.md and all that they lead to. A page in Markdown becomes a page of the
-// site. Another file becomes a page with its text and the file itself, an image only the file, and a folder a list
-// of its files. So the site works without the repository and without a network.
+// The pages are README.md, docs/README.md and all that they lead to, and those that a program has written for the site.
+// A page in Markdown becomes a page of the site. Another file becomes a page with its text and the file itself, an
+// image only the file, and a folder a list of its files. So the site works without the repository and without a
+// network.
 //
 // The package writes nothing. A mistake in a page is an error, which names all mistakes with their lines.
 package website
@@ -36,10 +37,15 @@ type site struct {
 	problems []error
 }
 
-// Build returns the files of the site by their names. Names have slashes.
-func Build(checkout fs.FS) (map[string][]byte, error) {
+// Build returns the files of the site by their names. Names have slashes. No page of the checkout can link to a written
+// page, so these have a group of the navigation.
+func Build(checkout fs.FS, written map[string][]byte) (map[string][]byte, error) {
 	s := &site{checkout: checkout, pages: map[string]*page{}, texts: map[string]string{}, images: map[string][]byte{}, folders: map[string][]string{}}
-	for queue := []string{start, guide, icon}; len(queue) > 0; queue = queue[1:] {
+	queue := []string{start, guide, icon}
+	for _, name := range sorted(written) {
+		queue = append(queue, s.addPage(name, written[name])...)
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
 		more, err := s.take(queue[0])
 		if err != nil {
 			return nil, fmt.Errorf("cannot read %s: %w", queue[0], err)
@@ -51,6 +57,9 @@ func Build(checkout fs.FS) (map[string][]byte, error) {
 	}
 	s.connect()
 	groups := s.navigation()
+	if len(written) > 0 {
+		groups = append(groups, s.reference(sorted(written)))
+	}
 	if len(s.problems) > 0 {
 		return nil, errors.Join(s.problems...)
 	}
@@ -85,11 +94,17 @@ func (s *site) takePage(name string) (more []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.addPage(name, text), nil
+}
+
+// addPage returns the names of what the page leads to.
+func (s *site) addPage(name string, text []byte) (more []string) {
 	p := parse(name, text)
 	s.pages[name] = p
 	s.problems = append(s.problems, p.problems...)
 	for i := range p.links {
 		if l := &p.links[i]; l.inside() {
+			var err error
 			if l.leadsTo, err = s.find(p.file, l.target); err != nil {
 				s.problems = append(s.problems, p.problem(l.position, "links to %s, %v", l.target, err))
 				continue
@@ -97,7 +112,7 @@ func (s *site) takePage(name string) (more []string, err error) {
 			more = append(more, l.leadsTo)
 		}
 	}
-	return more, nil
+	return more
 }
 
 // findOrphans adds a problem for each page in docs/ that nothing leads to.

@@ -17,7 +17,7 @@ import (
 
 // The pages of this repository make a site, for the three sorts of readers.
 func TestTheDocumentationHasNoMistakes(t *testing.T) {
-	files, err := Build(os.DirFS("../../../.."))
+	files, err := Build(os.DirFS("../../../.."), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func pages(changed map[string]string) fstest.MapFS {
 
 func build(t *testing.T, changed map[string]string) map[string]string {
 	t.Helper()
-	files, err := Build(pages(changed))
+	files, err := Build(pages(changed), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,14 +89,14 @@ func TestMistakesAreNamedWithTheirLine(t *testing.T) {
 		"no first page":                          {map[string]string{"README.md": ""}, "cannot read README.md"},
 		"two pages of one name":                  {map[string]string{"docs/guide.md": "# A\n\n[b](b.md) [c](b)\n", "docs/b.md": "# B\n", "docs/b": "text"}, "another file is called docs/b.html"},
 	} {
-		if _, err := Build(pages(test.changed)); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := Build(pages(test.changed), nil); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want %q", name, err, test.want)
 		}
 	}
 }
 
 func TestAllMistakesAreNamedAtOnce(t *testing.T) {
-	_, err := Build(pages(map[string]string{"docs/guide.md": "# A\n\n[b](b.md)\n\n[c](#c)\n"}))
+	_, err := Build(pages(map[string]string{"docs/guide.md": "# A\n\n[b](b.md)\n\n[c](#c)\n"}), nil)
 	if got := strings.Split(err.Error(), "\n"); len(got) != 2 {
 		t.Errorf("got %q", got)
 	}
@@ -255,7 +255,7 @@ func TestWhatAPageHas(t *testing.T) {
 
 // Nothing is loaded from elsewhere: pages only link there.
 func TestNothingIsLoadedFromElsewhere(t *testing.T) {
-	files, err := Build(os.DirFS("../../../.."))
+	files, err := Build(os.DirFS("../../../.."), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
