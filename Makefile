@@ -314,9 +314,10 @@ pages:
 	PAGES=$(CURDIR)/bin/pages go test -count=1 ./tools/mlbatch -run '^TestTheReference'
 
 .PHONY: site-test
-site-test: pages ## The documentation site and mlbatch web in Chromium: links, search, colours, a phone, the keyboard (needs chromium, which root is given; 3 minutes when warm)
+site-test: ## The documentation site and mlbatch web in Chromium: links, search, colours, a phone, the keyboard (needs chromium, which root is given; 3 minutes when warm)
 	@command -v chromium >/dev/null || { [ $$(id -u) = 0 ] && apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium; } || \
 		{ echo "the test needs a browser: install Debian's package chromium" >&2; exit 1; }
+	@$(MAKE) --no-print-directory pages
 	go -C tools/artifacts/site test -tags=browser -count=1 -timeout=44m -v ./browser
 
 .PHONY: container
@@ -349,7 +350,8 @@ images: ## Write the image archives of our controllers and the agent (amd64, arm
 	go run ./tools/artifacts/images agent -out dist
 
 .PHONY: site
-site: pages ## Write the documentation as a website into dist/site/
+site: ## Write the documentation as a website into dist/site/
+	@$(MAKE) --no-print-directory pages
 	go -C tools/artifacts/site run . -root $(CURDIR) -written $(CURDIR)/bin/pages -out $(CURDIR)/dist/site
 
 .PHONY: release

@@ -18,18 +18,18 @@ func TestRemovingForGoodDeletesTheCRDsOfTheChartsAndNoOthers(t *testing.T) {
 			installed = append(installed, o.Name)
 		}
 	}
-	text := must(os.ReadFile("../docs/install.md"))(t)
-	_, after, _ := strings.Cut(string(text), "### For good")
+	text := must(os.ReadFile("../docs/remove.md"))(t)
+	_, after, _ := strings.Cut(string(text), "## For good")
 	_, command, found := strings.Cut(after, "kubectl delete customresourcedefinitions --ignore-not-found")
 	command, _, closed := strings.Cut(command, "\nkubectl ")
 	if !found || !closed {
-		t.Fatal("docs/install.md does not say how to delete the CRDs")
+		t.Fatal("docs/remove.md does not say how to delete the CRDs")
 	}
 	deleted := expand(command)
 	slices.Sort(installed)
 	slices.Sort(deleted)
 	if !slices.Equal(installed, deleted) {
-		t.Errorf("the charts install\n%s\nand docs/install.md deletes\n%s", strings.Join(installed, "\n"), strings.Join(deleted, "\n"))
+		t.Errorf("the charts install\n%s\nand docs/remove.md deletes\n%s", strings.Join(installed, "\n"), strings.Join(deleted, "\n"))
 	}
 }
 

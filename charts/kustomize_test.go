@@ -27,7 +27,7 @@ var otherwise = map[string]string{
 	"Deployment/scheduler-plugins-controller":      "removed in step 4, and made anew in `mlbatch-system`",
 	"Namespace/mlbatch-system":                     "removed in step 4, and made anew",
 	"CustomResourceDefinition/mxjobs.kubeflow.org": "stays, and nothing runs MXJobs any more. Remove it if you need none",
-	"ClusterQueue/slack-cluster-queue":             "stays yours: see [the slack queue](quota.md#the-slack-queue)",
+	"ClusterQueue/slack-cluster-queue":             "stays yours: see [the slack queue](slack-queue.md)",
 	"RoleBinding/alice":                            "removed in step 8. The chart binds all members in one",
 }
 

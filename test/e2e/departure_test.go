@@ -35,7 +35,7 @@ const (
 )
 
 // A team is removed from the file while it works: first by mistake, then for good, as
-// docs/quota.md describes. Finally another team uses its name.
+// docs/teams.md describes. Finally another team uses its name.
 func TestATeamIsRemovedWhileItWorks(t *testing.T) {
 	testenv.Test(t, features.New("departure").Assess("its work stays until somebody removes it", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		requires(t, needs.SimulatedNodes, needs.Machine)
@@ -118,10 +118,10 @@ func (s *story) mustHave(ctx context.Context, all bool, objects ...client.Object
 	}
 }
 
-// removeForGood runs the commands of docs/quota.md.
+// removeForGood runs the commands of docs/teams.md.
 func (s *story) removeForGood(ctx context.Context) {
 	s.t.Helper()
-	text, err := os.ReadFile(filepath.Join(site.Checkout, "docs", "quota.md"))
+	text, err := os.ReadFile(filepath.Join(site.Checkout, "docs", "teams.md"))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -129,14 +129,14 @@ func (s *story) removeForGood(ctx context.Context) {
 	_, after, _ = strings.Cut(after, "```sh\n")
 	commands, _, found := strings.Cut(after, "```")
 	if !found {
-		s.t.Fatal("docs/quota.md does not say how to remove a team for good")
+		s.t.Fatal("docs/teams.md does not say how to remove a team for good")
 	}
 	ctx, cancel := patience.Context(ctx)
 	defer cancel()
 	shell := exec.CommandContext(ctx, "sh", "-exc", strings.ReplaceAll(commands, "TEAM", s.namespace))
 	shell.Env = append(os.Environ(), "KUBECONFIG="+site.Cluster.KubeconfigPath(), "PATH="+filepath.Join(site.Cluster.Dir(), "bin")+":"+os.Getenv("PATH"))
 	if out, err := shell.CombinedOutput(); err != nil {
-		s.t.Fatalf("the commands of docs/quota.md: %v\n%s", err, out)
+		s.t.Fatalf("the commands of docs/teams.md: %v\n%s", err, out)
 	}
 }
 

@@ -31,7 +31,7 @@ import (
 // registryFolder is REGISTRY of make release.
 const registryFolder = "registry.example.com/platform"
 
-// kubectlInstalls applies, upgrades and deletes install.yaml as docs/install.md says, on a cluster that has Kueue
+// kubectlInstalls applies, upgrades and deletes install.yaml as docs/own-operators.md says, on a cluster that has Kueue
 // and nothing else of the platform. An older kubectl installs, a newer one upgrades and deletes.
 func (s site) kubectlInstalls(t *testing.T) {
 	older, newer := s.kubectl(t, "1.30"), s.kubectl(t, "1.37")

@@ -58,5 +58,5 @@ var lanes = []lane{
 	{name: "container", root: true, more: []string{"Makefile", "./tools/localcluster/cmd", "./tools/localcluster/demo"}},
 	{name: "nodes", root: true},
 	{name: "kustomize", root: true, more: []string{"docs/migrate-kustomize.md"}},
-	{name: "upgrade", root: true, more: []string{"docs/install.md", "docs/quota.md"}},
+	{name: "upgrade", root: true, more: []string{"docs/install.md", "docs/quota.md", "docs/remove.md", "docs/upgrade.md"}},
 }

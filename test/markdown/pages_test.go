@@ -7,8 +7,10 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/mlbatch/mlbatch/test/markdown"
 )
@@ -44,6 +46,35 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 	if tested < 300 {
 		t.Errorf("only %d links were found", tested)
+	}
+}
+
+// crowded are pages with longer cells: each row of the first two is one defence or one test, and comments of Go types
+// make the third.
+var crowded = []string{"docs/security.md", "docs/testing.md", "docs/api/codeflare.md"}
+
+// A cell is no paragraph. What a link leads to does not count.
+func TestCellsAreShort(t *testing.T) {
+	cells, address := regexp.MustCompile(`\s+\|\s+|^\|\s*|\s*\|$`), regexp.MustCompile(`\]\([^)]*\)`)
+	for _, page := range markdown.Pages(t, checkout) {
+		if !strings.HasPrefix(page.File, "docs/") && path.Dir(page.File) != "." || strings.HasPrefix(page.File, "docs/evidence/") ||
+			slices.Contains(crowded, page.File) {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(checkout, page.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if !strings.HasPrefix(line, "|") {
+				continue
+			}
+			for _, cell := range cells.Split(address.ReplaceAllString(strings.TrimSpace(line), "]"), -1) {
+				if length := utf8.RuneCountInString(cell); length > 200 {
+					t.Errorf("%s: a cell has %d characters, and may have 200: %.60s", page.File, length, cell)
+				}
+			}
+		}
 	}
 }
 

@@ -98,10 +98,10 @@ func (s *site) wantGPUs(want string) {
 	}
 }
 
-// removeForGood runs the commands of docs/install.md.
+// removeForGood runs the commands of docs/remove.md.
 func (s *site) removeForGood() {
 	s.Helper()
-	for _, line := range s.documented("install.md", "### For good") {
+	for _, line := range s.documented("remove.md", "## For good") {
 		if release, ours := strings.CutPrefix(line, "helm uninstall "); ours {
 			name, _, _ := strings.Cut(release, " ")
 			s.uninstall(name)

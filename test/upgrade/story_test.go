@@ -81,7 +81,7 @@ func (s *site) upgrade() {
 	w.sawNothing("the platform was upgraded")
 }
 
-// rollBack returns to the version before, as docs/install.md says.
+// rollBack returns to the version before, as docs/upgrade.md says.
 func (s *site) rollBack() {
 	s.Helper()
 	w := s.witness()

@@ -209,16 +209,18 @@ func TestListOnAClusterWithoutThePlatform(t *testing.T) {
 	wording.OneSentence(t, out+progress, err, "the cluster does not serve appwrappers: ask an administrator whether the platform is installed")
 }
 
-// everyday are the commands of the page for users.
+// everyday are the commands of the pages for users and administrators.
 var everyday = []string{"list", "status", "wait", "cancel", "retry", "logs", "exec", "port-forward", "cp", "top", "usage", "check"}
-
-const usersPage = "../../docs/commands.md"
 
 // A command or a flag that the page does not name is unknown to users.
 func TestThePageOfCommandsNamesAllFlags(t *testing.T) {
-	page, err := os.ReadFile(filepath.FromSlash(usersPage))
-	if err != nil {
-		t.Fatal(err)
+	page := ""
+	for _, name := range []string{"commands.md", "commands-admin.md"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		page += string(text)
 	}
 	found := 0
 	for _, cmd := range rootCommand("1").Commands() {
@@ -226,7 +228,7 @@ func TestThePageOfCommandsNamesAllFlags(t *testing.T) {
 			continue
 		}
 		found++
-		row := rowOf(string(page), cmd)
+		row := rowOf(page, cmd)
 		if row == "" {
 			t.Errorf("the page has no row for mlbatch %s", cmd.Use)
 		}

@@ -269,7 +269,7 @@ func TestTeamPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.Between(t, "../../docs/commands.md", "<!-- team: written by go test ./tools/mlbatch -run TestTeamPage -update -->\n```\n", "```\n<!-- end of team -->", out+strings.ReplaceAll(progress, path, "teams.yaml"))
+	golden.Between(t, "../../docs/commands-admin.md", "<!-- team: written by go test ./tools/mlbatch -run TestTeamPage -update -->\n```\n", "```\n<!-- end of team -->", out+strings.ReplaceAll(progress, path, "teams.yaml"))
 }
 
 const twoTeams = "cohorts: [{name: all}]\ncohort: all\nteams:\n- {name: vision, quota: {default-flavor: {cpu: 4, memory: 1Gi}}}\n- {name: speech, quota: {default-flavor: {cpu: 8, memory: 1Gi}}}\n"

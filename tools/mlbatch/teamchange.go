@@ -96,7 +96,7 @@ func teamRemoveCommand() *cobra.Command {
 		Example: "  mlbatch team remove vision",
 		Short:   "Remove a team from the file",
 		Long: "Remove a team from the file, with the comments directly above it. The upgrade that follows keeps the team's\n" +
-			"namespace, queues, work and quota; docs/quota.md says how to remove them for good.",
+			"namespace, queues, work and quota; docs/teams.md says how to remove them for good.",
 		Args:              oneTeam("remove TEAM"),
 		ValidArgsFunction: t.complete(teamsfile.Teams.Names),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -203,7 +203,7 @@ func (t teamChanger) report(cmd *cobra.Command, r teamResult) error {
 		fmt.Fprintf(progress, "%s is changed; 'mlbatch upgrade --teams %[1]s' applies it\n", r.File)
 	}
 	if r.Removed {
-		fmt.Fprintf(progress, "note: the cluster keeps the namespace, queues, work and quota of team %s until you delete them (docs/quota.md)\n", r.Team)
+		fmt.Fprintf(progress, "note: the cluster keeps the namespace, queues, work and quota of team %s until you delete them (docs/teams.md)\n", r.Team)
 	}
 	out := cmd.OutOrStdout()
 	return t.output.print(out, "TeamChange", r, func() error {

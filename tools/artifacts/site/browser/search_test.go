@@ -14,7 +14,7 @@ import (
 // phrases are what readers look for, and the first result that they get.
 var phrases = []struct{ phrase, first string }{
 	{"user's guide", "docs/guide.html"},                                 // a title
-	{"Slack  queue", "docs/quota.html#the-slack-queue"},                 // a heading
+	{"Lending  and borrowing", "docs/quota.html#lending-and-borrowing"}, // a heading
 	{"tests gpus and writes the result", "docs/index.html#words"},       // the text
 	{"samples/rayjob.yaml", "samples/rayjob.yaml.html"},                 // a file
 	{"why is my work not", "docs/why.html"},                             // words of a title
@@ -55,7 +55,7 @@ func TestTheSearchWorksFromADisk(t *testing.T) {
 	b := open(t, 1280, 900, "dark")
 	b.do(chromedp.Navigate("file://" + filepath.ToSlash(folder) + "/docs/api/appwrapper.html"))
 	b.press("/")
-	b.do(chromedp.KeyEvent("slack queue"))
+	b.do(chromedp.KeyEvent("lending and borrowing"))
 	b.until(`document.querySelectorAll("#results a").length > 1`)
 	b.press("ArrowDown")
 	b.press("ArrowDown")
@@ -65,8 +65,8 @@ func TestTheSearchWorksFromADisk(t *testing.T) {
 	b.press("Enter")
 	b.until(`!document.querySelector("#results").hidden`)
 	b.press("Enter")
-	b.until(`location.href.endsWith("/docs/quota.html#the-slack-queue")`)
-	b.until(`document.querySelector("h3#the-slack-queue, h2#the-slack-queue").getBoundingClientRect().top < innerHeight`)
+	b.until(`location.href.endsWith("/docs/quota.html#lending-and-borrowing")`)
+	b.until(`document.querySelector("h3#lending-and-borrowing, h2#lending-and-borrowing").getBoundingClientRect().top < innerHeight`)
 	if said := b.said(); len(said) > 0 {
 		t.Errorf("the console says %q", said)
 	}

@@ -20,7 +20,7 @@ type Entry struct {
 	Evidence string
 }
 
-// Catalogue has all causes. docs/why.md prints it.
+// Catalogue has all causes. testdata/causes.md prints it.
 var Catalogue = []Entry{
 	{"BeingDeleted", "it was deleted, and its resources are being removed", "wait until they are gone", "metadata.deletionTimestamp"},
 	{"DeletionStuck", "it was deleted, but finalizers keep a resource", "find out why the owner of the finalizers does not remove them: is its operator running?", "condition DeletingResources of the AppWrapper"},

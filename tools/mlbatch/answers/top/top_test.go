@@ -101,5 +101,5 @@ func TestThePageShowsAnOverview(t *testing.T) {
 	if err := top.Judge(objects(t), "").WriteTable(&out, false); err != nil {
 		t.Fatal(err)
 	}
-	golden.Between(t, "../../../../docs/commands.md", "<!-- top --all: written by go test ./tools/mlbatch/answers/top -run TestThePage -update -->\n```\n", "```\n<!-- end of top --all -->", out.String())
+	golden.Between(t, "../../../../docs/commands-admin.md", "<!-- top --all: written by go test ./tools/mlbatch/answers/top -run TestThePage -update -->\n```\n", "```\n<!-- end of top --all -->", out.String())
 }

@@ -77,7 +77,7 @@ func Add(all []Increase, q Query, now time.Time) Report {
 // ofCounters is what a report from counters does not know.
 var ofCounters = []string{
 	"these are hours that were booked in this time: those of an attempt that has ended, also what it did before; not those that still run",
-	"only devices count, and increases are estimated between scrapes (docs/commands.md)",
+	"only devices count, and increases are estimated between scrapes (docs/commands-admin.md)",
 }
 
 func (i Increase) class() ledger.Class { return ledger.Class(i.Class) }

@@ -92,5 +92,5 @@ func TestThePageHasTheQuestion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.Between(t, "../../../../docs/commands.md", "<!-- increase: written by go test ./tools/mlbatch/answers/usage -run TestThePage -update -->\n```\n", "```\n<!-- end of increase -->", query+"\n")
+	golden.Between(t, "../../../../docs/commands-admin.md", "<!-- increase: written by go test ./tools/mlbatch/answers/usage -run TestThePage -update -->\n```\n", "```\n<!-- end of increase -->", query+"\n")
 }

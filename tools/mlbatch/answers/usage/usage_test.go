@@ -118,5 +118,5 @@ func TestThePageShowsUsage(t *testing.T) {
 	if err := usage.Count(objects(t), usage.Query{By: "team", Since: week}, now).WriteTable(&out); err != nil {
 		t.Fatal(err)
 	}
-	golden.Between(t, "../../../../docs/commands.md", "<!-- usage: written by go test ./tools/mlbatch/answers/usage -run TestThePage -update -->\n```\n", "```\n<!-- end of usage -->", out.String())
+	golden.Between(t, "../../../../docs/commands-admin.md", "<!-- usage: written by go test ./tools/mlbatch/answers/usage -run TestThePage -update -->\n```\n", "```\n<!-- end of usage -->", out.String())
 }

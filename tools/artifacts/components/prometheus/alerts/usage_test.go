@@ -13,14 +13,14 @@ import (
 	"github.com/prometheus/prometheus/promql/promqltest"
 )
 
-// questionOfUsage is what mlbatch usage --prometheus asks, as docs/commands.md has it.
+// questionOfUsage is what mlbatch usage --prometheus asks, as docs/commands-admin.md has it.
 func questionOfUsage(t *testing.T) string {
 	t.Helper()
-	_, rest, _ := strings.Cut(read(t, root+"docs/commands.md"), "<!-- increase: ")
+	_, rest, _ := strings.Cut(read(t, root+"docs/commands-admin.md"), "<!-- increase: ")
 	_, rest, _ = strings.Cut(rest, "```\n")
 	question, _, found := strings.Cut(rest, "\n```")
 	if !found || question == "" {
-		t.Fatal("docs/commands.md has no question for Prometheus")
+		t.Fatal("docs/commands-admin.md has no question for Prometheus")
 	}
 	return question
 }
@@ -31,7 +31,7 @@ func of(labels, samples string) string {
 	return fmt.Sprintf("appwrapper_usage_device_seconds_total{namespace=\"blue\",resource=\"nvidia.com/gpu\",class=\"Useful\",%s} %s", labels, samples)
 }
 
-// What docs/commands.md says of restarts, replicas and extrapolation.
+// What docs/commands-admin.md says of restarts, replicas and extrapolation.
 func TestHoursAreWhatCountersHaveGrown(t *testing.T) {
 	for sentence, row := range map[string]struct {
 		series []string
