@@ -87,6 +87,8 @@ func (p Program) Run(ctx context.Context, args []string, out, progress io.Writer
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(progress)
+	root.InitDefaultCompletionCmd()
+	sayWhatToDo(root)
 	cmd, err := root.ExecuteContextC(ctx)
 	switch {
 	case err == nil:
@@ -99,6 +101,19 @@ func (p Program) Run(ctx context.Context, args []string, out, progress io.Writer
 		return errors.New("interrupted; run the command again")
 	}
 	return err
+}
+
+// sayWhatToDo completes commands that only have subcommands: cobra prints their help, and calls any word a success.
+func sayWhatToDo(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		if cmd.HasSubCommands() && !cmd.Runnable() {
+			cmd.Args = cobra.NoArgs
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+				return fmt.Errorf("say what to do: see '%s --help'", cmd.CommandPath())
+			}
+		}
+		sayWhatToDo(cmd)
+	}
 }
 
 // mistyped are the words of Go's parsers for values of flags, and ours.

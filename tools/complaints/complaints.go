@@ -41,7 +41,7 @@ func Sentence(lines []string) string {
 		if text := said.String(); text != "" && !strings.HasSuffix(text, ":") {
 			said.WriteString(";")
 		}
-		said.WriteString(" " + c.String())
+		said.WriteString(" " + inWords(c).String())
 	}
 	return strings.TrimSpace(said.String())
 }

@@ -54,6 +54,26 @@ var (
 	tooSmall = regexp.MustCompile(`^minimum: got (\S+), want (\S+)$`)
 )
 
+// unknown matches a complaint about names, and ofType one about a type.
+var (
+	unknown = regexp.MustCompile(`^additional properties (.*) not allowed$`)
+	ofType  = regexp.MustCompile(`^got (\w+), want (.*)$`)
+)
+
+// types are in the words of JSON Schema and in ours.
+var types = strings.NewReplacer("null or ", "", "integer", "a whole number", "number", "a number", "string", "a text",
+	"boolean", "true or false", "array", "a list", "object", "a map", "null", "empty")
+
+// inWords rewrites a complaint that comes alone.
+func inWords(c complaint) complaint {
+	if names := unknown.FindStringSubmatch(c.text); names != nil {
+		c.text = "nothing is called " + strings.ReplaceAll(names[1], ", ", " or ") + " here"
+	} else if found := ofType.FindStringSubmatch(c.text); found != nil {
+		c.text = "is " + types.Replace(found[1]) + ", and must be " + types.Replace(found[2])
+	}
+	return c
+}
+
 // plainly rewrites complaints whose meaning is hard to see.
 func plainly(text string) string {
 	if number := tooSmall.FindStringSubmatch(text); number != nil {

@@ -15,7 +15,7 @@ import (
 func portForwardCommand() *cobra.Command {
 	var where runNamespace
 	var choice choice
-	var addresses, ports []string
+	var listener podforward.Listener
 	cmd := aboutWork(&cobra.Command{
 		Use:   "port-forward NAME [LOCAL:]REMOTE…",
 		Short: "Reach ports of a pod of an AppWrapper, a Run or a job from this machine",
@@ -31,7 +31,7 @@ func portForwardCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		listener := podforward.Listener{Addresses: addresses, Ports: ports, Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr()}
+		listener.Out, listener.Err = cmd.OutOrStdout(), cmd.ErrOrStderr()
 		return podforward.Run(cmd.Context(), config, pod, listener)
 	})
 	about := cmd.RunE
@@ -40,10 +40,13 @@ func portForwardCommand() *cobra.Command {
 		if len(args) < 2 || args[0] == "" {
 			return errors.New("name the work and its ports: mlbatch port-forward NAME [LOCAL:]REMOTE…")
 		}
-		ports = args[1:]
+		listener.Ports = args[1:]
+		if err := listener.Check(); err != nil {
+			return err
+		}
 		return about(cmd, args[:1])
 	}
 	choice.bind(cmd)
-	cmd.Flags().StringSliceVar(&addresses, "address", []string{"localhost"}, "addresses of this machine on which to listen")
+	cmd.Flags().StringSliceVar(&listener.Addresses, "address", []string{"localhost"}, "addresses of this machine on which to listen")
 	return cmd
 }

@@ -23,8 +23,6 @@ func queueCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "queue",
 		Short: "Add tasks to the work queue of a Run, and look at them",
-		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return errors.New("say what to do: see 'mlbatch queue --help'") },
 	}
 	cmd.AddCommand(addTasksCommand(), listTasksCommand(), drainCommand())
 	return cmd

@@ -34,7 +34,7 @@ func TestTheReferenceHasEveryCommand(t *testing.T) {
 }
 
 func describe(t *testing.T, page *strings.Builder, cmd *cobra.Command) {
-	if cmd.Runnable() {
+	if cmd.Runnable() || cmd.HasParent() && cmd.HasSubCommands() {
 		about := cmd.Long
 		if about == "" {
 			about = cmd.Short + "."

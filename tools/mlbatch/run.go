@@ -20,8 +20,6 @@ func runCommand(version string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Submit, watch and end Runs of Applications (codeflare.dev)",
-		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return errors.New("say what to do: see 'mlbatch run --help'") },
 	}
 	cmd.AddCommand(planCommand(), submitRunsCommand(), oldSpelling(listCommand()),
 		ofRuns(statusOfWorkCommand()), ofRuns(logsOfWorkCommand()), ofRuns(cancelWorkCommand()), ofRuns(retryWorkCommand(version)))

@@ -67,7 +67,7 @@ func TestAJobThatCanNeverBeAdmittedNeedsSkipChecks(t *testing.T) {
 
 func TestAnArrayIsSubmittedNumberByNumber(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "train.py")
-	if err := os.WriteFile(script, nil, 0o600); err != nil {
+	if err := os.WriteFile(script, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	taken := &v1beta2.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "sweep-5"}}

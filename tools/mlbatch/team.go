@@ -35,8 +35,6 @@ func teamCommand() *cobra.Command {
 		Short: "Show and change the teams and their quota in the values file of the chart teams",
 		Long: "Show and change the teams and their quota in the values file of the chart teams (docs/quota.md). Only 'mlbatch team\n" +
 			"diff' asks the cluster, and none changes it: 'mlbatch upgrade --teams FILE' applies the file.",
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return errors.New("say what to do: see 'mlbatch team --help'") },
 	}
 	cmd.AddCommand(teamListCommand(), teamShowCommand(), teamAddCommand(), teamSetCommand(), teamRemoveCommand(), teamDiffCommand())
 	return cmd

@@ -207,12 +207,12 @@ func TestNumbersCanBeLiterals(t *testing.T) {
 
 func TestErrorsAreOneSentence(t *testing.T) {
 	for want, settings := range map[string]map[string]any{
-		"the settings are wrong: containerImage is missing: set the image that has the program":                          {"jobName": "a"},
-		"the settings are wrong: additional properties 'x' not allowed":                                                  {"x": 1},
-		"the settings are wrong: volumes/0: additional properties 'x' not allowed":                                       {"volumes": []any{map[string]any{"x": 1}}},
-		"the settings are wrong: numCpusPerPod: 'ten' is no amount: write a number, and a unit such as m, k, M, G, Ki, ": {"numCpusPerPod": "ten"},
-		"the settings are wrong: numGpusPerPod: is -1, and must be at least 0; numPods: is 0, and must be at least 1":    {"numPods": 0, "numGpusPerPod": -1},
-		"the settings are wrong: numPods: got string, want integer; priority: value must be one of 'default-priority', ": {"numPods": "x", "priority": "y"},
+		"the settings are wrong: containerImage is missing: set the image that has the program":                                       {"jobName": "a"},
+		"the settings are wrong: nothing is called 'x' here":                                                                          {"x": 1},
+		"the settings are wrong: volumes/0: nothing is called 'x' here":                                                               {"volumes": []any{map[string]any{"x": 1}}},
+		"the settings are wrong: numCpusPerPod: 'ten' is no amount: write a number, and a unit such as m, k, M, G, Ki, ":              {"numCpusPerPod": "ten"},
+		"the settings are wrong: numGpusPerPod: is -1, and must be at least 0; numPods: is 0, and must be at least 1":                 {"numPods": 0, "numGpusPerPod": -1},
+		"the settings are wrong: numPods: is a text, and must be a whole number; priority: value must be one of 'default-priority', ": {"numPods": "x", "priority": "y"},
 	} {
 		if _, err := generator.Render("0.0.1", settings); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("got %v, want %s", err, want)

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -178,6 +179,26 @@ func (r *Reconciler) readComponent(ctx context.Context, o *observation, i int) e
 		if found == nil {
 			o.seeLast(i, r.lastState(c.kind, types.NamespacedName{Namespace: o.aw.Namespace, Name: name}))
 		}
+	}
+	return r.readFailedJob(ctx, o, i)
+}
+
+// readFailedJob asks the API server why component i has failed, if that only names the Job.
+func (r *Reconciler) readFailedJob(ctx context.Context, o *observation, i int) error {
+	failed, ok := o.components[i].object.(*unstructured.Unstructured)
+	if !ok {
+		return nil
+	}
+	kind, name := o.components[i].kind.FailedBy(failed)
+	if name == "" {
+		return nil
+	}
+	job, err := get(ctx, r.live, kind, types.NamespacedName{Namespace: o.aw.Namespace, Name: name})
+	switch {
+	case err != nil:
+		return fmt.Errorf("cannot get Job %s: %w", name, err)
+	case job != nil && metav1.IsControlledBy(job, failed) && o.snapshot.Components[i].Final == "":
+		o.snapshot.Components[i].Final = reportOf(kind, job).final
 	}
 	return nil
 }

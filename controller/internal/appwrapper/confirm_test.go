@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
@@ -63,6 +64,42 @@ func TestPodsAreAskedForAgainUnlessNothingCanHaveMadeAny(t *testing.T) {
 			}
 			if got := o.podsInDoubt(lifecycle.Decision{Status: status, Effect: tc.effect}); got != tc.want {
 				t.Errorf("asks for pods: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+// A JobSet only names the Job that has failed it, and that has the deadline and the policy of its author.
+func TestTheJobOfAJobSetSaysWhetherThereIsARetry(t *testing.T) {
+	jobSet := schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"}
+	failed := func(reason, message string) map[string]any {
+		return map[string]any{"conditions": []any{map[string]any{"type": "Failed", "status": "True", "reason": reason, "message": message}}}
+	}
+	const byOne = "jobset failed due to one or more job failures (first failed job: set-w-0)"
+	for name, tc := range map[string]struct {
+		message, reason, owner, want string
+	}{
+		"its deadline has passed":     {message: byOne, reason: "DeadlineExceeded", owner: "uid-of-set", want: "DeadlineExceeded"},
+		"its policy forbids it":       {message: byOne, reason: "PodFailurePolicy", owner: "uid-of-set", want: "PodFailurePolicy"},
+		"its own retries are used up": {message: byOne, reason: "BackoffLimitExceeded", owner: "uid-of-set"},
+		"it is of another JobSet":     {message: byOne, reason: "DeadlineExceeded", owner: "uid-of-another"},
+		"it is gone":                  {message: "jobset failed (first failed job: set-w-1)", reason: "DeadlineExceeded", owner: "uid-of-set"},
+		"no Job is named":             {message: "jobset failed", reason: "DeadlineExceeded", owner: "uid-of-set"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set, child := job("set", "a"), job("set-w-0", "")
+			set.SetGroupVersionKind(jobSet)
+			set.SetUID("uid-of-set")
+			set.Object["status"], child.Object["status"] = failed("FailedJobs", tc.message), failed(tc.reason, "")
+			child.SetOwnerReferences([]metav1.OwnerReference{{Kind: "JobSet", Name: "set", UID: types.UID(tc.owner), Controller: new(true)}})
+			w := newWorld(t, set, child)
+			o := &observation{aw: given.AppWrapper("a").Build(), components: []component{{kind: kinds.For(jobSet)}}}
+			o.snapshot.Components = []lifecycle.Component{{Name: "set"}}
+			if err := w.reconciler.readComponent(t.Context(), o, 0); err != nil {
+				t.Fatal(err)
+			}
+			if c := o.snapshot.Components[0]; c.Verdict != kinds.Failed || c.Final != tc.want {
+				t.Errorf("got %s, %q, want %q", c.Verdict, c.Final, tc.want)
 			}
 		})
 	}

@@ -12,15 +12,18 @@ import (
 // backOff is why a container waits whose program has crashed.
 const backOff = "CrashLoopBackOff"
 
-// crashLoopOf is the first container or side-car of a running pod whose program has crashed, or the init container of a
-// pending one, and since when it runs again; zero if it does not.
+// crashLoopOf is the first container or side-car of a running pod whose program has crashed, or the init container or
+// side-car of a pending one, and since when it runs again; zero if it does not.
 func crashLoopOf(pod *corev1.Pod) (container string, runsSince time.Time) {
-	lists := [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses}
-	if pod.Status.Phase == corev1.PodRunning {
-		lists = append(lists, pod.Status.ContainerStatuses)
+	var lists [][]corev1.ContainerStatus
+	switch pod.Status.Phase {
+	case corev1.PodRunning:
+		lists = [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses}
+	case corev1.PodPending:
+		lists = [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses}
 	}
 	for _, statuses := range lists {
-		i := slices.IndexFunc(statuses, crashesIn(pod))
+		i := slices.IndexFunc(statuses, crashes)
 		if i < 0 {
 			continue
 		}
@@ -30,19 +33,6 @@ func crashLoopOf(pod *corev1.Pod) (container string, runsSince time.Time) {
 		return statuses[i].Name, runsSince
 	}
 	return "", time.Time{}
-}
-
-// crashesIn tells which containers of a pod crash. Nobody waits for the end of a side-car of a pending one.
-func crashesIn(pod *corev1.Pod) func(corev1.ContainerStatus) bool {
-	return func(c corev1.ContainerStatus) bool {
-		switch pod.Status.Phase {
-		case corev1.PodRunning:
-			return crashes(c)
-		case corev1.PodPending:
-			return crashes(c) && !isSidecar(pod, c.Name)
-		}
-		return false
-	}
 }
 
 // backOffForgets is how long a program has to run until its kubelet starts it again at once, whatever it exits with.

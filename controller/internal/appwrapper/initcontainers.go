@@ -60,9 +60,13 @@ func (in *interner) slimInit(pod, slim *corev1.Pod) {
 		slim.Status.InitContainerStatuses = append(slim.Status.InitContainerStatuses,
 			corev1.ContainerStatus{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: ended}}})
 	}
-	if i := slices.IndexFunc(pod.Status.InitContainerStatuses, crashesIn(pod)); i >= 0 {
-		slim.Status.InitContainerStatuses = append(slim.Status.InitContainerStatuses, in.slimCrash(pod.Status.InitContainerStatuses[i]))
-		return
+	if i := slices.IndexFunc(pod.Status.InitContainerStatuses, crashes); i >= 0 && pod.Status.Phase == corev1.PodPending {
+		crash := in.slimCrash(pod.Status.InitContainerStatuses[i])
+		slim.Status.InitContainerStatuses = append(slim.Status.InitContainerStatuses, crash)
+		if !isSidecar(pod, crash.Name) {
+			return
+		}
+		slim.Spec.InitContainers = []corev1.Container{{Name: crash.Name, RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
 	}
 	if !since.IsZero() {
 		slim.Status.InitContainerStatuses = append(slim.Status.InitContainerStatuses,

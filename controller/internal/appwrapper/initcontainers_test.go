@@ -41,6 +41,7 @@ func TestInitContainersOfPods(t *testing.T) {
 		"the clock of its node is behind":  {corev1.PodPending, []corev1.ContainerStatus{running("copy", -500, 0)}, at(0).Time, none},
 		"its containers run":               {corev1.PodRunning, []corev1.ContainerStatus{ended(0, 5)}, none, none},
 		"it has failed while they ran":     {corev1.PodFailed, []corev1.ContainerStatus{running("copy", 5, 0)}, none, none},
+		"a side-car crashes beside it":     {corev1.PodPending, []corev1.ContainerStatus{waits("proxy", 3), running("copy", 5, 0)}, at(5).Time, none},
 		"a side-car runs beside what runs": {corev1.PodPending, []corev1.ContainerStatus{running("proxy", 3, 0), running("copy", 5, 0)}, at(5).Time, none},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -55,7 +56,8 @@ func TestInitContainersOfPods(t *testing.T) {
 					t.Errorf("%s: since %s, ended %s", what, got.InitSince, got.InitEnded)
 				}
 			}
-			if wakes := relevantOf(p) != waiting; wakes != (tc.since != none) {
+			crash, _ := crashLoopOf(p)
+			if wakes := relevantOf(p) != waiting; wakes != (tc.since != none || crash != "") {
 				t.Errorf("it wakes: %t", wakes)
 			}
 		})
@@ -71,11 +73,11 @@ func TestCrashLoopsOfInitContainers(t *testing.T) {
 		want   string
 		since  time.Time
 	}{
-		"it runs for the first time":     {"copy", corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: since}}}, "", time.Time{}},
-		"it waits after it has failed":   {"copy", corev1.ContainerStatus{RestartCount: 3, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: backOff}}}, "copy", time.Time{}},
-		"it runs again":                  {"copy", corev1.ContainerStatus{RestartCount: 1, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: since}}, LastTerminationState: failed}, "copy", since.Time},
-		"it has succeeded in the end":    {"copy", corev1.ContainerStatus{RestartCount: 1, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}, LastTerminationState: failed}, "", time.Time{}},
-		"of a side-car nobody waits for": {"proxy", corev1.ContainerStatus{RestartCount: 3, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: backOff}}}, "", time.Time{}},
+		"it runs for the first time":                             {"copy", corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: since}}}, "", time.Time{}},
+		"it waits after it has failed":                           {"copy", corev1.ContainerStatus{RestartCount: 3, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: backOff}}}, "copy", time.Time{}},
+		"it runs again":                                          {"copy", corev1.ContainerStatus{RestartCount: 1, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: since}}, LastTerminationState: failed}, "copy", since.Time},
+		"it has succeeded in the end":                            {"copy", corev1.ContainerStatus{RestartCount: 1, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}, LastTerminationState: failed}, "", time.Time{}},
+		"it is a side-car, before which the others do not start": {"proxy", corev1.ContainerStatus{RestartCount: 3, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: backOff}}}, "proxy", time.Time{}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			p := pod("p", corev1.PodPending)

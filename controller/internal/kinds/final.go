@@ -18,6 +18,14 @@ func (k Kind) Final(object *unstructured.Unstructured) string {
 	return k.finalReason(object.Object)
 }
 
+// FailedBy is the Job that has failed a resource, if that only names it: its reason counts, too.
+func (k Kind) FailedBy(object *unstructured.Unstructured) (Kind, string) {
+	if k.failedBy == nil || k.Verdict(object) != Failed {
+		return Kind{}, ""
+	}
+	return job, k.failedBy(object.Object)
+}
+
 // finalReasons are those that any of these conditions may have.
 func finalReasons(conditions []string, reasons ...string) func(map[string]any) string {
 	return func(object map[string]any) string {

@@ -4,6 +4,7 @@ package kinds
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -28,11 +29,23 @@ var jobSet = Kind{
 	knownToKueue:    always,
 	verdict:         verdictFromConditions("Completed", "Failed"),
 	finalReason:     finalReasons([]string{"Failed"}, "FailJobSetFailurePolicyAction"),
+	failedBy:        firstFailedJob,
 	derived:         jobSetNames,
 	suspended:       jobSetSuspended,
 	faults:          jobSetFaults,
 	restartPolicies: restartsOfJobs,
 	volumes:         jobSetVolumes,
+}
+
+var firstFailed = regexp.MustCompile(`\(first failed job: ([^)]+)\)`)
+
+// firstFailedJob is named in the message, and nowhere else.
+func firstFailedJob(object map[string]any) string {
+	found := firstFailed.FindStringSubmatch(text(condition(object, "Failed"), "message"))
+	if found == nil {
+		return ""
+	}
+	return found[1]
 }
 
 // jobSetNames are those that JobSet's webhook checks. It makes Jobs Indexed if they do not say what they are.

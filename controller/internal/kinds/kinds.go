@@ -89,6 +89,9 @@ type Kind struct {
 	// finalReason is why a resource that has failed would fail again; nil for a kind that never says so.
 	finalReason func(object map[string]any) string
 
+	// failedBy is the name of the Job that has failed a resource; nil for a kind that says all itself.
+	failedBy func(object map[string]any) string
+
 	// ended reads how many pods of a resource need not run any more; nil for a kind whose status does not say more than
 	// its pods do.
 	ended func(object map[string]any) Ended

@@ -2,6 +2,8 @@
 
 package kinds
 
+import "k8s.io/apimachinery/pkg/util/intstr"
+
 // withoutSurge makes a Deployment delete a pod before it creates another in its place: Kueue has given quota only for
 // the pods that it declares. Where its author allows no pod to be unavailable, one is.
 func withoutSurge(object map[string]any) {
@@ -36,7 +38,10 @@ func none(amount any) bool {
 	if n, isNumber := whole(amount); isNumber {
 		return n == 0
 	}
-	return amount == nil || amount == "0%"
+	text, _ := amount.(string)
+	share := intstr.FromString(text)
+	n, err := intstr.GetScaledValueFromIntOrPercent(&share, 100, true)
+	return amount == nil || err == nil && n == 0
 }
 
 // mapIn is the object in a field, which is made if the field is absent; nil if the field has something else.

@@ -21,10 +21,13 @@ func TestNoPodIsMadeBesideThoseThatAreReplaced(t *testing.T) {
 		"a share":                                 {deployments, `{strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 50%, maxUnavailable: 10%}}}`, `{strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 0, maxUnavailable: 10%}}}`},
 		"then one may be unavailable":             {deployments, `{strategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}}`, `{strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}}`},
 		"also if the author says a share of none": {deployments, `{strategy: {rollingUpdate: {maxUnavailable: 0%}}}`, `{strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}}`},
+		"however it is written":                   {deployments, `{strategy: {rollingUpdate: {maxUnavailable: 00%}}}`, `{strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}}`},
+		"what is no share is left to others":      {deployments, `{strategy: {rollingUpdate: {maxUnavailable: "0"}}}`, `{strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: "0"}}}`},
 		"Recreate never surges":                   {deployments, `{strategy: {type: Recreate}}`, `{strategy: {type: Recreate}}`},
 		"a malformed strategy is left to others":  {deployments, `{strategy: fast}`, `{strategy: fast}`},
 		"a malformed update is left to others":    {deployments, `{strategy: {rollingUpdate: fast}}`, `{strategy: {rollingUpdate: fast}}`},
 		"groups surge if their author says so":    {groups, `{rolloutStrategy: {rollingUpdateConfiguration: {maxSurge: 2, maxUnavailable: 10%, partition: 3}}}`, `{rolloutStrategy: {rollingUpdateConfiguration: {maxSurge: 0, maxUnavailable: 1, partition: 3}}}`},
+		"which they do not by a share of none":    {groups, `{rolloutStrategy: {rollingUpdateConfiguration: {maxSurge: 00%, maxUnavailable: 2}}}`, `{rolloutStrategy: {rollingUpdateConfiguration: {maxSurge: 00%, maxUnavailable: 2}}}`},
 		"and not otherwise":                       {groups, `{rolloutStrategy: {rollingUpdateConfiguration: {maxUnavailable: 2}}}`, `{rolloutStrategy: {rollingUpdateConfiguration: {maxUnavailable: 2}}}`},
 		"groups without a strategy":               {groups, `{replicas: 2}`, `{replicas: 2}`},
 	} {

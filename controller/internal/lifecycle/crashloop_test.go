@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -105,4 +106,16 @@ func TestRunningWatchesForCrashLoops(t *testing.T) {
 				Conditions: map[string]string{"PodsReady": "True SufficientPodsReady", "Unhealthy": "False FoundNoFailedPods"}},
 		},
 	})
+}
+
+func TestCountsOfPodsNameThoseThatCrash(t *testing.T) {
+	s := runningJob()
+	for _, c := range []change{ready, of(0, 0, runs, runs), last(func(p *lifecycle.Pod) { p.CrashLoop, p.Started = "c", deployedAt })} {
+		c(&s)
+	}
+	d := lifecycle.Decide(s, deployedAt.Add(time.Hour))
+	want := "2 pods expected; 0 pods pending; 1 pods running; 0 pods succeeded; 0 pods failed; 1 pods crash again and again"
+	if c := meta.FindStatusCondition(d.Status.Conditions, string(v1beta2.PodsReady)); c == nil || c.Message != want {
+		t.Errorf("got %v, want %s", c, want)
+	}
 }

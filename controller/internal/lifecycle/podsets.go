@@ -132,8 +132,12 @@ func (s podSets) total() (expected int, c podCounts) {
 
 func (s podSets) String() string {
 	expected, c := s.total()
-	return fmt.Sprintf("%d pods expected; %d pods pending; %d pods running; %d pods succeeded; %d pods failed",
+	counts := fmt.Sprintf("%d pods expected; %d pods pending; %d pods running; %d pods succeeded; %d pods failed",
 		expected, c.pending, c.running, c.succeeded, c.failed)
+	if c.crashing > 0 {
+		counts += fmt.Sprintf("; %d pods crash again and again", c.crashing)
+	}
+	return counts
 }
 
 // podCounts counts pods.

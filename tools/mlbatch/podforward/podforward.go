@@ -30,6 +30,20 @@ type Listener struct {
 	Out, Err io.Writer
 }
 
+// Check returns an error if there is something wrong with the ports or the addresses.
+func (l Listener) Check() error {
+	_, err := l.forwarder(context.Background(), nil)
+	return err
+}
+
+func (l Listener) forwarder(ctx context.Context, dialer httpstream.Dialer) (*portforward.PortForwarder, error) {
+	forwarder, err := portforward.NewOnAddressesForStreamingWithContext(ctx, dialer, l.Addresses, l.Ports, make(chan struct{}), l.Out, l.Err)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the ports: %w: write LOCAL:REMOTE, such as 8888:8888, or REMOTE", err)
+	}
+	return forwarder, nil
+}
+
 // Run passes on connections until its context ends, which is no error, or until the pod is lost.
 func Run(ctx context.Context, config *rest.Config, pod corev1.Pod, l Listener) error {
 	typed, err := kubernetes.NewForConfig(config)
@@ -41,9 +55,9 @@ func Run(ctx context.Context, config *rest.Config, pod corev1.Pod, l Listener) e
 	if err != nil {
 		return err
 	}
-	forwarder, err := portforward.NewOnAddressesForStreamingWithContext(ctx, dialer, l.Addresses, l.Ports, make(chan struct{}), l.Out, l.Err)
+	forwarder, err := l.forwarder(ctx, dialer)
 	if err != nil {
-		return fmt.Errorf("cannot read the ports: %w: write LOCAL:REMOTE, such as 8888:8888, or REMOTE", err)
+		return err
 	}
 	err = forwarder.ForwardPorts()
 	switch {

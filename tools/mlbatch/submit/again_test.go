@@ -84,7 +84,7 @@ func TestAJobIsMadeAgainWithOtherSettings(t *testing.T) {
 }
 
 func TestWhatCannotBeMadeAgainIsASentence(t *testing.T) {
-	script := filepath.Join(write(t, map[string]string{"train.py": ""}), "train.py")
+	script := filepath.Join(write(t, map[string]string{"train.py": "x"}), "train.py")
 	job, err := Program{Script: script}.Job("0.0.1", map[string]any{"containerImage": "a", "jobName": "train"})
 	if err != nil {
 		t.Fatal(err)

@@ -49,6 +49,9 @@ func (p Program) carry() ([]file, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a file: name the script that runs", p.Script)
 	}
+	if info.Size() == 0 {
+		return nil, fmt.Errorf("%s is empty: name the script that runs", p.Script)
+	}
 	if leftOut(filepath.Base(p.Script)) {
 		return nil, fmt.Errorf("%s would stay behind: a job carries no hidden files, __pycache__ and *.pyc: rename it", p.Script)
 	}

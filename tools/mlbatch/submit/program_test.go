@@ -189,10 +189,10 @@ func TestWhatAJobCarries(t *testing.T) {
 
 func TestWhatNoJobCanCarry(t *testing.T) {
 	folder := write(t, map[string]string{
-		"train.py": "", "other/.x.py": "", "other/x.pyc": "", "other/.h/x.py": "", "control": strings.Repeat("\x01", 400<<10), "big/train.py": "", "big/data": strings.Repeat("x", mostBytes+1), "linked/train.py": "", "linked/data": "->/etc/passwd",
-		"other/x.py": "", "loose": "->train.py",
+		"train.py": "x", "other/.x.py": "x", "other/x.pyc": "x", "other/.h/x.py": "x", "control": strings.Repeat("\x01", 400<<10), "big/train.py": "x", "big/data": strings.Repeat("x", mostBytes+1), "linked/train.py": "x", "linked/data": "->/etc/passwd",
+		"other/x.py": "x", "loose": "->train.py",
 	})
-	many := map[string]string{"train.py": ""}
+	many := map[string]string{"train.py": "x"}
 	for i := range mostFiles {
 		many[fmt.Sprint(i)] = ""
 	}
@@ -218,8 +218,8 @@ func TestWhatNoJobCanCarry(t *testing.T) {
 		"a link":                  {p: Program{Script: at("linked/train.py"), Folder: at("linked")}, says: at("linked/data") + " is a link or a device, and a job carries only files: replace it by a file, or move it out of " + at("linked")},
 		"too many files":          {p: Program{Script: filepath.Join(crowd, "train.py"), Folder: crowd}, says: crowd + " has more than 200 files, and a job carries no more"},
 		"a program in settings":   {p: Program{Script: at("train.py")}, settings: map[string]any{"mainProgram": "x.py"}, says: "the settings have mainProgram, but the job runs " + at("train.py") + ": remove it"},
-		"setup commands, a text":  {p: Program{Script: at("train.py")}, settings: map[string]any{"setupCommands": "x"}, says: "the settings are wrong: setupCommands: got string, want null or array"},
-		"volumes, a text":         {p: Program{Script: at("train.py")}, settings: map[string]any{"extraVolumes": "x"}, says: "the settings are wrong: extraVolumes: got string, want null or array"},
+		"setup commands, a text":  {p: Program{Script: at("train.py")}, settings: map[string]any{"setupCommands": "x"}, says: "the settings are wrong: setupCommands: is a text, and must be a list"},
+		"volumes, a text":         {p: Program{Script: at("train.py")}, settings: map[string]any{"extraVolumes": "x"}, says: "the settings are wrong: extraVolumes: is a text, and must be a list"},
 		"a negative number":       {p: Program{Script: at("train.py")}, settings: map[string]any{"containerImage": "a", "numGpusPerPod": int64(-1)}, says: "the settings are wrong: numGpusPerPod: "},
 		"GPUs that are no number": {p: Program{Script: at("train.py")}, settings: map[string]any{"containerImage": "a", "numGpusPerPod": "two"}, says: "the settings are wrong: numGpusPerPod: "},
 		"no image":                {p: Program{Script: at("train.py")}, says: "the settings are wrong: containerImage is missing: set the image that has the program"},
@@ -238,7 +238,7 @@ func TestWhatNoJobCanCarry(t *testing.T) {
 
 // A name that the user has written is never replaced by another one.
 func TestANameIsTakenLiterallyOrRefused(t *testing.T) {
-	p := Program{Script: filepath.Join(write(t, map[string]string{"train.py": ""}), "train.py")}
+	p := Program{Script: filepath.Join(write(t, map[string]string{"train.py": "x"}), "train.py")}
 	makes := map[string]func(settings map[string]any) (Job, error){
 		"a script": func(settings map[string]any) (Job, error) { return p.Job("0.0.1", settings) },
 		"a shell":  func(settings map[string]any) (Job, error) { return Shell("0.0.1", settings, time.Hour) },
@@ -267,7 +267,7 @@ func TestANameIsTakenLiterallyOrRefused(t *testing.T) {
 }
 
 func TestAnArrayIsOneIndexedJob(t *testing.T) {
-	script := filepath.Join(write(t, map[string]string{"train.py": ""}), "train.py")
+	script := filepath.Join(write(t, map[string]string{"train.py": "x"}), "train.py")
 	for text, want := range map[string]string{"0-19%4": "20 4", "5-7%9": "3 3", "8-8%1": "1 1"} {
 		array, err := ParseArray(text)
 		if err != nil {
@@ -307,7 +307,7 @@ func TestAnArrayIsOneIndexedJob(t *testing.T) {
 }
 
 func TestAnArrayWithoutALimitIsAnAppWrapperEach(t *testing.T) {
-	script := filepath.Join(write(t, map[string]string{"train.py": ""}), "train.py")
+	script := filepath.Join(write(t, map[string]string{"train.py": "x"}), "train.py")
 	array, err := ParseArray("3-4")
 	if err != nil {
 		t.Fatal(err)
@@ -340,7 +340,7 @@ func TestAScriptGivesItsJobAName(t *testing.T) {
 		"train.py": "train", "My_Script v2.py": "my-script-v2", "2024.py": "job-2024", "äöü.py": "job",
 		strings.Repeat("a", 43) + "_bcd.sh": strings.Repeat("a", 43), "--.py": "job", "run": "run",
 	} {
-		j, err := Program{Script: filepath.Join(write(t, map[string]string{script: ""}), script)}.Job("0.0.1", image)
+		j, err := Program{Script: filepath.Join(write(t, map[string]string{script: "x"}), script)}.Job("0.0.1", image)
 		if err != nil {
 			t.Errorf("%s: %v", script, err)
 			continue
@@ -353,7 +353,7 @@ func TestAScriptGivesItsJobAName(t *testing.T) {
 }
 
 func TestAScriptHasEnough(t *testing.T) {
-	script := filepath.Join(write(t, map[string]string{"train.py": ""}), "train.py")
+	script := filepath.Join(write(t, map[string]string{"train.py": "x"}), "train.py")
 	for want, settings := range map[string]map[string]any{
 		"1 4Gi":   {},
 		"8 32Gi":  {"numGpusPerPod": int64(2)},

@@ -167,7 +167,8 @@ func (r *gathering) readPods(ctx context.Context) {
 		return
 	}
 	pods, err := clusterstate.List[corev1.Pod](ctx, r.client, &corev1.PodList{}, client.InNamespace(r.target.Namespace), client.MatchingLabels{label: name})
-	r.Pods = append(pods, r.submitters(ctx)...)
+	r.Pods = pods
+	r.readSubmitters(ctx)
 	if err != nil {
 		r.unread(err, "the pods")
 	} else if len(r.Pods) == 0 {
@@ -177,20 +178,15 @@ func (r *gathering) readPods(ctx context.Context) {
 	r.readChildren(ctx)
 }
 
-// submitters are the pods of RayJobs that the label does not find.
-func (r *gathering) submitters(ctx context.Context) (all []corev1.Pod) {
+// readSubmitters reads the pods of RayJobs that the label does not find.
+func (r *gathering) readSubmitters(ctx context.Context) {
 	for _, name := range r.Submitters() {
 		pods, err := clusterstate.List[corev1.Pod](ctx, r.client, &corev1.PodList{}, client.InNamespace(r.target.Namespace), client.MatchingLabels{batchv1.JobNameLabel: name})
 		if err != nil {
 			r.unread(err, "the pods of Job "+name)
 		}
-		for _, p := range pods {
-			if p.Labels[v1beta2.AppWrapperLabel] == "" {
-				all = append(all, p)
-			}
-		}
+		r.AddPods(pods)
 	}
-	return all
 }
 
 func (r *gathering) readWarnings(ctx context.Context) {

@@ -108,7 +108,7 @@ func (s *scene) wrapped(aw *v1beta2.AppWrapper) Item {
 	if o.Workload == nil && s.counted {
 		o.Absent["Workload"] = "of AppWrapper " + aw.Name
 	}
-	o.Pods = s.pods[podsOf{aw.Namespace, v1beta2.AppWrapperLabel, aw.Name}]
+	s.addPodsTo(&o, podsOf{aw.Namespace, v1beta2.AppWrapperLabel, aw.Name})
 	return wrapped(o).withReason(o)
 }
 
@@ -155,7 +155,7 @@ func phase(aw *v1beta2.AppWrapper) string {
 func (s *scene) bare(w *kueue.Workload, owner metav1.OwnerReference) Item {
 	o := s.objects(w.Namespace, string(w.Spec.QueueName))
 	o.Workload, o.Job = w, why.BareJob(*w, owner)
-	o.Pods = s.podsOfJob(w.Namespace, owner)
+	s.addPodsTo(&o, podsOf{w.Namespace, why.PodLabel(owner.Kind), owner.Name})
 	return bare(o).withReason(o)
 }
 

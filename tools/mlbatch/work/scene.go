@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -142,8 +143,12 @@ func (s *scene) addPods(ctx context.Context, phase corev1.PodPhase, keep func(co
 	return err == nil
 }
 
-func (s *scene) podsOfJob(namespace string, owner metav1.OwnerReference) []corev1.Pod {
-	return s.pods[podsOf{namespace, why.PodLabel(owner.Kind), owner.Name}]
+// addPodsTo adds the pods that this label finds, and those that submit RayJobs.
+func (s *scene) addPodsTo(o *explain.Objects, of podsOf) {
+	o.Pods = s.pods[of]
+	for _, name := range o.Submitters() {
+		o.AddPods(s.pods[podsOf{of.namespace, batchv1.JobNameLabel, name}])
+	}
 }
 
 // objects are those that work in a queue shares.

@@ -101,12 +101,12 @@ func TestAFilterChoosesWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, f := range map[string]work.Filter{
-		"train survey misspelled pulls waits done door lost study": {},
+		"train survey tune misspelled pulls waits done door lost study": {},
 		"survey lost": {Stages: []string{work.Failed}},
 		"pulls":       {User: "alice"},
 		"pulls ":      {Labels: vision},
 		"":            {User: "alice", Stages: []string{work.Failed}},
-		"train survey misspelled pulls waits door study": {Ended: 20 * time.Minute},
+		"train survey tune misspelled pulls waits door study": {Ended: 20 * time.Minute},
 	} {
 		var names []string
 		wanted, past := all.Only(f, now)

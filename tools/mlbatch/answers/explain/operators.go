@@ -49,6 +49,19 @@ func submitters(owners []Child) (names []string) {
 	return names
 }
 
+// AddPods adds pods that are not known yet: a Submitter's may have the label of the work, too.
+func (o *Objects) AddPods(pods []corev1.Pod) {
+	known := map[string]bool{}
+	for i := range o.Pods {
+		known[o.Pods[i].Name] = true
+	}
+	for _, p := range pods {
+		if !known[p.Name] {
+			o.Pods = append(slices.Clip(o.Pods), p)
+		}
+	}
+}
+
 // submits reports whether a pod is a Submitter's.
 func (o Objects) submits(pod *corev1.Pod) bool {
 	return slices.Contains(o.Submitters(), pod.Labels["batch.kubernetes.io/job-name"])

@@ -267,7 +267,8 @@ func (o Objects) complete() bool {
 		all += expected(component)
 	}
 	for i := range o.Pods {
-		if o.Pods[i].Status.Phase != corev1.PodFailed && o.Pods[i].DeletionTimestamp == nil && !o.submits(&o.Pods[i]) {
+		counted := o.Pods[i].Labels[v1beta2.AppWrapperLabel] != "" || !o.submits(&o.Pods[i])
+		if o.Pods[i].Status.Phase != corev1.PodFailed && o.Pods[i].DeletionTimestamp == nil && counted {
 			there++
 		}
 	}

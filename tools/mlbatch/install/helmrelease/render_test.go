@@ -146,7 +146,7 @@ func TestWhatChartsSayAgainstValuesIsPlain(t *testing.T) {
 		want    string
 	}{
 		"a misspelt part": {[]string{"kueu.enabled=false"}, "v1.34.4",
-			"the chart does not take these values: mlbatch: additional properties 'kueu' not allowed"},
+			"the chart does not take these values: mlbatch: nothing is called 'kueu' here"},
 		"a combination": {[]string{"coscheduler.scheduler.name=mine"}, "v1.34.4",
 			`mlbatch: pods would wait for a scheduler that does not exist: appwrapper.config.appwrapper.schedulerName is "scheduler-plugins-scheduler", ` +
 				`coscheduler.scheduler.name is "mine", training-operator.gangSchedulerName is "scheduler-plugins-scheduler"; set all of them to the same name`},
@@ -170,11 +170,11 @@ func TestOfAlternativesTheOneThatWasMeantIsSaidWrong(t *testing.T) {
 	team := `{"teams": [{"name": "blue", "quota": {"h100": {"cpu": 1, "memory": %s}}}]}`
 	for quota, want := range map[string]string{
 		`"512GB"`:                      "teams: teams/0/quota/h100/memory: '512GB' is no amount: write a number, and a unit such as m, k, M, G, Ki, Mi or Gi",
-		`{"nominal": "1Gi", "low": 1}`: "teams: teams/0/quota/h100/memory: additional properties 'low' not allowed",
+		`{"nominal": "1Gi", "low": 1}`: "teams: teams/0/quota/h100/memory: nothing is called 'low' here",
 		`{"nominal": "all"}`:           "teams: teams/0/quota/h100/memory/nominal: 'all' is no amount: ",
 		`"-1"`:                         "teams: teams/0/quota/h100/memory: '-1' is no amount: ",
 		`-1`:                           "teams: teams/0/quota/h100/memory: is -1, and must be at least 0",
-		`true`:                         "teams: teams/0/quota/h100/memory: got boolean, want number; teams/0/quota/h100/memory: got boolean, want string; ",
+		`true`:                         "teams: teams/0/quota/h100/memory: is true or false, and must be a number; teams/0/quota/h100/memory: is true or false, and must be a text; ",
 	} {
 		values := filepath.Join(t.TempDir(), "teams.yaml")
 		if err := os.WriteFile(values, fmt.Appendf(nil, team, quota), 0o600); err != nil {
@@ -199,7 +199,7 @@ func TestWrongFormatsAreSaidInWords(t *testing.T) {
 		"global.gpuResourceName=a//b":                       "global/gpuResourceName: 'a//b' is no name of a resource or label: write NAME or DOMAIN/NAME, such as nvidia.com/gpu",
 		"coscheduler.scheduler.name=Gangs":                  "scheduler/name: 'Gangs' is no name: use lower-case letters and digits, and - between them",
 		"training-operator.webhookTimeoutSeconds=0":         "webhookTimeoutSeconds: is 0, and must be at least 1",
-		"kueue.enabled=no":                                  "kueue/enabled: got string, want boolean",
+		"kueue.enabled=no":                                  "kueue/enabled: is a text, and must be true or false",
 	} {
 		t.Run(set, func(t *testing.T) {
 			_, err := render(t, Release{Name: "mlbatch", Namespace: DefaultNamespace, Set: []string{set}}, on("v1.34.4"))

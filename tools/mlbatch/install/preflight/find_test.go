@@ -189,11 +189,11 @@ func TestWhatIsKnownToGoWrongIsRefusedWithASentence(t *testing.T) {
 		"a training operator without PodGroups": {func(f *Facts) { off(f, "coscheduler") },
 			[]string{"the training operator needs PodGroups of scheduling.x-k8s.io, which the cluster does not have: leave coscheduler.enabled at true, install a Coscheduler first, or set training-operator.enabled to false"}},
 		"values of the teams among those of the platform": {func(f *Facts) {
-			f.Releases[0].Invalid, f.Releases[0].Foreign = "the chart does not take these values: mlbatch: additional properties 'flavors', 'teams' not allowed", []string{"flavors", "teams"}
-		}, []string{"the chart does not take these values: mlbatch: additional properties 'flavors', 'teams' not allowed; flavors is a value of the teams: give the file with --teams"}},
+			f.Releases[0].Invalid, f.Releases[0].Foreign = "the chart does not take these values: mlbatch: nothing is called 'flavors' or 'teams' here", []string{"flavors", "teams"}
+		}, []string{"the chart does not take these values: mlbatch: nothing is called 'flavors' or 'teams' here; flavors is a value of the teams: give the file with --teams"}},
 		"values of the platform among those of the teams": {func(f *Facts) {
-			f.Releases = append(f.Releases, Release{Name: "teams", Invalid: "the chart does not take these values: teams: additional properties 'kueue' not allowed", Foreign: []string{"kueue"}})
-		}, []string{"the chart does not take these values: teams: additional properties 'kueue' not allowed; kueue is a value of the platform: give the file with --values"}},
+			f.Releases = append(f.Releases, Release{Name: "teams", Invalid: "the chart does not take these values: teams: nothing is called 'kueue' here", Foreign: []string{"kueue"}})
+		}, []string{"the chart does not take these values: teams: nothing is called 'kueue' here; kueue is a value of the platform: give the file with --values"}},
 		"certificates of cert-manager without cert-manager": {func(f *Facts) {
 			f.Releases[0].Unknown = []Object{{Kind: "Certificate", Name: "appwrapper-serving-cert"}, {Kind: "Issuer", Name: "appwrapper-selfsigned"}}
 		}, []string{"the values need the Certificate appwrapper-serving-cert and 1 more object, but the cluster does not serve that kind: install its operator, or change the values"}},
