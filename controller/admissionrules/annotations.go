@@ -30,7 +30,8 @@ func validateAnnotations(annotations map[string]string) field.ErrorList {
 
 // WarningsOnCreate are about annotations of ours that have no effect, most likely because they
 // are misspelt, about claims that a retry deletes, about components that may remove themselves
-// before the controller has seen their result, and about those that never end beside others.
+// before the controller has seen their result, about those that never end beside others, and about
+// fields that a kind does not have.
 func WarningsOnCreate(aw *v1beta2.AppWrapper) []string {
 	return Decode(aw).WarningsOnCreate()
 }
@@ -49,7 +50,7 @@ func (d Decoded) WarningsOnCreate() []string {
 			warnings = append(warnings, unknownAnnotations(podSet.Annotations, at, podSetAnnotations)...)
 		}
 	}
-	return slices.Concat(warnings, d.wrappedClaims(), d.timesToLive(), d.endless())
+	return slices.Concat(warnings, d.wrappedClaims(), d.timesToLive(), d.endless(), d.unknownFields())
 }
 
 func misplaced(annotations map[string]string, path *field.Path) []string {

@@ -52,7 +52,7 @@ func TestWhatCanNeverRunIsRefused(t *testing.T) {
 		"an object for a list": {named(aDeployment, "d", "{selector: {matchExpressions: {}}, template: "+podTemplate+"}"), "spec.selector.matchExpressions", "must be a list"},
 		"an amount that is none": {
 			`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: p}, spec: {resources: {requests: {storage: much}}}}`,
-			"spec.resources.requests[storage]", "cannot be decoded: quantities must match"},
+			"spec.resources.requests[storage]", "must be an amount: a number, and a unit such as m, k"},
 		"an amount without quotes":              {named(aJob, "j", "{template: {spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 0.5}}}]}}}"), "", ""},
 		"a field that the API server drops":     {named(aJob, "j", "{hurry: true, template: "+podTemplate+"}"), "", ""},
 		"a label of an operator's kind":         {"{" + aCluster + ", metadata: {name: r, labels: {a: 1}}, spec: {headGroupSpec: {template: " + podTemplate + "}}}", "metadata.labels[a]", "must be a string"},

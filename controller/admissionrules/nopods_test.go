@@ -48,7 +48,7 @@ func TestFieldsOfPodsThatCannotBeDecodedAreNamed(t *testing.T) {
 	for spec, row := range map[string]struct{ at, says string }{
 		"{containers: [{name: pytorch, image: i, env: [{name: A, value: 3}]}]}":             {"containers[0].env[0].value", "must be a string: write it in quotes"},
 		"{containers: [{name: pytorch, image: i, command: sleep 5}]}":                       {"containers[0].command", "must be a list"},
-		"{containers: [{name: pytorch, image: i, resources: {limits: {memory: 1GB}}}]}":     {"containers[0].resources.limits[memory]", "cannot be decoded: quantities must match"},
+		"{containers: [{name: pytorch, image: i, resources: {limits: {memory: 1GB}}}]}":     {"containers[0].resources.limits[memory]", "must be an amount: a number, and a unit such as m, k"},
 		"{nodeSelector: {gpu: true}, containers: [{name: pytorch, image: i}]}":              {"nodeSelector[gpu]", "must be a string"},
 		"{nodeSelector: {gpu: true}, containers: [{name: pytorch, image: i, workDir: /a}]}": {"nodeSelector[gpu]", "must be a string"},
 	} {

@@ -83,6 +83,9 @@ func TestARayJobOfWhichKubeRayOnlyComplainsIsRefused(t *testing.T) {
 	group := "{groupName: g, replicas: 1, template: " + podTemplate + "}"
 	for template, row := range map[string]struct{ at, says string }{
 		named(aCluster, "r", "{headGroupSpec: {template: "+podTemplate+"}, workerGroupSpecs: ["+group+", "+group+"]}"):                                                            {"spec.workerGroupSpecs[1].groupName", "the name of another group"},
+		named(aCluster, "r", "{headGroupSpec: {template: "+podTemplate+"}, workerGroupSpecs: ["+strings.Replace(group, "groupName: g", "groupName: gpu_8x", 1)+"]}"):              {"spec.workerGroupSpecs[0].groupName", "use letters, digits and -"},
+		named(aCluster, "r", "{headGroupSpec: {template: "+podTemplate+"}, workerGroupSpecs: ["+strings.Replace(group, "groupName: g", "groupName: GPU-8x", 1)+"]}"):              {},
+		named(aCluster, "r", "{headGroupSpec: {template: "+podTemplate+"}, workerGroupSpecs: ["+strings.Replace(group, "groupName: g", "groupName: g-", 1)+"]}"):                  {"spec.workerGroupSpecs[0].groupName", "a valid label must"},
 		named(aCluster, "r", "{headGroupSpec: {template: "+podTemplate+"}, workerGroupSpecs: ["+group+", "+strings.Replace(group, "groupName: g", "groupName: h", 1)+"]}"):        {},
 		named(aCluster, "r", "{headGroupSpec: {template: "+podTemplate+"}, workerGroupSpecs: ["+strings.Replace(group, "replicas: 1", "maxReplicas: 1, replicas: 10001", 1)+"]}"): {"spec.workerGroupSpecs[0].replicas", "must be at most 10000"},
 		named(aCluster, "r", "{headGroupSpec: {template: "+podTemplate+"}, workerGroupSpecs: ["+strings.Replace(group, "replicas: 1", "replicas: 1, numOfHosts: 0", 1)+"]}"):      {"spec.workerGroupSpecs[0].numOfHosts", "must be at least 1"},

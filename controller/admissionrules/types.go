@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,8 +20,8 @@ import (
 )
 
 // wrongTypes lists the values that the API server could not decode, such as a number in the data of a
-// ConfigMap. Of kinds that are not Kubernetes' own, it knows the metadata. Unknown fields are none of
-// its business: the API server drops them.
+// ConfigMap. Of kinds that are not Kubernetes' own, it knows the metadata. About unknown fields,
+// which the API server drops, unknownFields warns.
 func wrongTypes(template *unstructured.Unstructured, path *field.Path) field.ErrorList {
 	object, err := scheme.Scheme.New(template.GroupVersionKind())
 	if err != nil {
@@ -34,6 +35,57 @@ func wrongTypes(template *unstructured.Unstructured, path *field.Path) field.Err
 		return problems
 	}
 	return field.ErrorList{field.Invalid(path, template.GetKind(), err.Error())}
+}
+
+// mostUnknown is how many fields are named of a component: more say nothing new.
+const mostUnknown = 3
+
+// unknownFields are warnings about fields that the API server would drop, most likely because they are misspelt.
+// Those of pod templates are refused.
+func (d Decoded) unknownFields() []string {
+	var warnings []string
+	for i, template := range d.Templates {
+		if template == nil {
+			continue
+		}
+		object, err := scheme.Scheme.New(template.GroupVersionKind())
+		if err != nil {
+			continue
+		}
+		unknown := strays(template.Object, reflect.TypeOf(object).Elem(), field.NewPath("spec", "components").Index(i).Child("template"))
+		for _, path := range unknown[:min(len(unknown), mostUnknown)] {
+			warnings = append(warnings, fmt.Sprintf("%s has no effect: a %s has no such field", path, template.GetKind()))
+		}
+	}
+	return warnings
+}
+
+// strays finds the fields that a type does not have.
+func strays(value any, into reflect.Type, path *field.Path) (unknown []*field.Path) {
+	into = pointedTo(into)
+	switch v := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			switch {
+			case decodesItself(into):
+			case into.Kind() == reflect.Map:
+				unknown = append(unknown, strays(v[key], into.Elem(), path.Key(key))...)
+			case into.Kind() == reflect.Struct:
+				if inner := fieldOf(into, key); inner != nil {
+					unknown = append(unknown, strays(v[key], inner, path.Child(key))...)
+				} else {
+					unknown = append(unknown, path.Child(key))
+				}
+			}
+		}
+	case []any:
+		for i := range v {
+			if into.Kind() == reflect.Slice && !decodesItself(into) {
+				unknown = append(unknown, strays(v[i], into.Elem(), path.Index(i))...)
+			}
+		}
+	}
+	return unknown
 }
 
 // decodeAs decodes a value as the API server does.
@@ -146,6 +198,9 @@ func wanted(into reflect.Type, err error) string {
 		if !decodesItself(into) {
 			return "must be an object with fields"
 		}
+	}
+	if into == reflect.TypeFor[resource.Quantity]() {
+		return "must be an amount: a number, and a unit such as m, k, M, G, Ki, Mi or Gi"
 	}
 	return "cannot be decoded: " + err.Error()
 }

@@ -26,13 +26,25 @@ func (k Kind) FailedBy(object *unstructured.Unstructured) (Kind, string) {
 	return job, k.failedBy(object.Object)
 }
 
+// mostWords is how much of what an operator says goes into a message.
+const mostWords = 500
+
+// saying adds the operator's words to its reason: of what is not valid, nothing else says what that is.
+func saying(reason, words string) string {
+	words = strings.Join(strings.Fields(words), " ")
+	if reason != validationFailed || words == "" {
+		return reason
+	}
+	return reason + ": " + strings.ToValidUTF8(words[:min(len(words), mostWords)], "")
+}
+
 // finalReasons are those that any of these conditions may have.
 func finalReasons(conditions []string, reasons ...string) func(map[string]any) string {
 	return func(object map[string]any) string {
 		for _, c := range conditions {
 			found := condition(object, c)
-			if reason, _ := found["reason"].(string); slices.Contains(reasons, reason) {
-				return reason
+			if reason := text(found, "reason"); slices.Contains(reasons, reason) {
+				return saying(reason, text(found, "message"))
 			}
 		}
 		return ""

@@ -116,6 +116,9 @@ func (c rayClusterSpec) wrongGroups() []Fault {
 		at := fmt.Sprintf("workerGroupSpecs[%d]", i)
 		faults = append(faults, c.wrongGroup(at, group)...)
 		faults = append(faults, c.wrongNumbers(at, group)...)
+		if names[i] != "" {
+			faults = append(faults, c.wrongName(at+".groupName", names[i])...)
+		}
 		if name := names[i]; name != "" && slices.Contains(names[:i], name) {
 			faults = append(faults, c.fault(at+".groupName", name, "must not be the name of another group: KubeRay would take the pods of one for those of the other"))
 		}
@@ -124,6 +127,15 @@ func (c rayClusterSpec) wrongGroups() []Fault {
 		}
 	}
 	return faults
+}
+
+// wrongName: a label of the pods of a group has its name, and their own names have it in small letters.
+func (c rayClusterSpec) wrongName(at, name string) []Fault {
+	const inPods = "abcdefghijklmnopqrstuvwxyz0123456789-."
+	if strings.Trim(strings.ToLower(name), inPods) != "" {
+		return []Fault{c.fault(at, name, "use letters, digits and -: the names of its pods have it")}
+	}
+	return []Fault{{Path: c.path + "." + at, Value: name, Rule: LabelValue}}
 }
 
 // wrongNumbers are those of a group of workers.

@@ -89,7 +89,7 @@ func attemptsThatOverlap(object map[string]any) error {
 func rayJobFinal(object map[string]any) string {
 	deployment, _, _ := unstructured.NestedString(object, "status", "jobDeploymentStatus")
 	if deployment == validationFailed {
-		return validationFailed
+		return saying(deployment, text(object, "status", "message"))
 	}
 	return statusReason(deadlineExceeded, "PreRunningDeadlineExceeded", validationFailed)(object)
 }

@@ -2,7 +2,10 @@
 
 package kinds
 
-import "k8s.io/apimachinery/pkg/util/intstr"
+import (
+	"strconv"
+	"strings"
+)
 
 // withoutSurge makes a Deployment delete a pod before it creates another in its place: Kueue has given quota only for
 // the pods that it declares. Where its author allows no pod to be unavailable, one is.
@@ -39,9 +42,9 @@ func none(amount any) bool {
 		return n == 0
 	}
 	text, _ := amount.(string)
-	share := intstr.FromString(text)
-	n, err := intstr.GetScaledValueFromIntOrPercent(&share, 100, true)
-	return amount == nil || err == nil && n == 0
+	digits, isShare := strings.CutSuffix(text, "%")
+	n, err := strconv.Atoi(digits)
+	return amount == nil || isShare && err == nil && n == 0
 }
 
 // mapIn is the object in a field, which is made if the field is absent; nil if the field has something else.

@@ -143,11 +143,27 @@ func parse(text []byte) ([]*unstructured.Unstructured, error) {
 			objects, err = parseDocument(document)
 		}
 		if err != nil {
-			// A parser's error may have several lines.
-			return nil, fmt.Errorf("cannot read document %d: %s", number, strings.Join(strings.Fields(err.Error()), " "))
+			return nil, fmt.Errorf("cannot read document %d: %s", number, inWords(err))
 		}
 		all = append(all, objects...)
 	}
+}
+
+// mistakes are what people often have in a file, by the words of the parser about them.
+var mistakes = []struct{ theirs, ours string }{
+	{"cannot start any token", ": indent with spaces, not with tabs"},
+	{"invalid map key", ": a template with {{…}} has to be rendered first, as helm template does"},
+}
+
+// inWords is a parser's error, which may have several lines.
+func inWords(err error) string {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	for _, m := range mistakes {
+		if strings.Contains(text, m.theirs) {
+			return text + m.ours
+		}
+	}
+	return text
 }
 
 func parseDocument(document []byte) ([]*unstructured.Unstructured, error) {
@@ -195,7 +211,7 @@ func jsonValues(document []byte) []json.RawMessage {
 }
 
 func fromYAML(document []byte) (json.RawMessage, error) {
-	text, err := sigsyaml.YAMLToJSONStrict(document)
+	text, err := sigsyaml.YAMLToJSON(document) // the strict one refuses a field beside "<<"
 	if err != nil {
 		return nil, err
 	}
@@ -221,6 +237,24 @@ func single(document []byte) error {
 	}
 	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
 		return errors.New(`another one follows it: write a line of "---" before each`)
+	}
+	return once(&first)
+}
+
+// once refuses keys that are there twice. One that "<<" merges may be there again.
+func once(node *yaml.Node) error {
+	seen := map[string]bool{}
+	for i, inner := range node.Content {
+		isKey := node.Kind == yaml.MappingNode && i%2 == 0 && inner.Kind == yaml.ScalarNode && inner.Tag != "!!merge"
+		if isKey && seen[inner.Value] {
+			return fmt.Errorf("line %d: key %q is there twice: remove one", inner.Line, inner.Value)
+		}
+		if isKey {
+			seen[inner.Value] = true
+		}
+		if err := once(inner); err != nil {
+			return err
+		}
 	}
 	return nil
 }

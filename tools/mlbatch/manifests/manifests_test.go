@@ -91,11 +91,12 @@ func TestWhatIsNoObjectIsOneSentence(t *testing.T) {
 		"no file":               {"missing.yaml", "", "cannot read the manifests: open missing.yaml"},
 		"no manifest":           {"empty", "", "folder empty has no .yaml, .yml, .json file: name the files themselves"},
 		"no YAML":               {"-", object("a") + "\n---\na: b: c", "-: cannot read document 2: yaml: mapping values are not allowed"},
-		"a tab":                 {"-", "a:\n\tb: 1", "-: cannot read document 1: yaml: "},
+		"a tab":                 {"-", "a:\n\tb: 1", "cannot start any token: indent with spaces, not with tabs"},
+		"a template":            {"-", "metadata: {name: {{ .Release.Name }}}", "has to be rendered first, as helm template does"},
 		"no apiVersion":         {"-", "{kind: ConfigMap}", "it is no Kubernetes object: it needs apiVersion, kind and metadata"},
 		"no kind":               {"-", "{apiVersion: v2, name: chart}", "it is no Kubernetes object"},
 		"a word":                {"-", "helm: not found", "it is no Kubernetes object"},
-		"a field twice":         {"-", "{a: 1, a: 2}", `key "a" already set in map`},
+		"a field twice":         {"-", "{a: 1, a: 2}", `line 1: key "a" is there twice: remove one`},
 		"a field twice in JSON": {"-", `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "name": "b"}}`, `duplicate field "metadata.name"`},
 		"an end of a document":  {"-", object("a") + "\n...\n" + object("b"), `another one follows it: write a line of "---" before each`},
 		"text after the line":   {"-", object("a") + "\n--- a\n", "invalid Yaml document separator: a"},
@@ -112,11 +113,11 @@ func TestWhatIsNoObjectIsOneSentence(t *testing.T) {
 
 // Numbers stay numbers, and words that older YAML takes for others stay as kubectl reads them.
 func TestValuesAreThoseThatKubectlReads(t *testing.T) {
-	documents, err := manifests.Read([]string{"-"}, strings.NewReader("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: 9007199254740993, b: on, c: 0.5, d: \"on\"}}"), false)
+	documents, err := manifests.Read([]string{"-"}, strings.NewReader("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: &l {e: x, f: y}}, data: {<<: *l, f: z, a: 9007199254740993, b: on, c: 0.5, d: \"on\"}}"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]any{"a": int64(9007199254740993), "b": true, "c": 0.5, "d": "on"}
+	want := map[string]any{"a": int64(9007199254740993), "b": true, "c": 0.5, "d": "on", "e": "x", "f": "z"}
 	if diff := cmp.Diff(want, documents[0].Object.Object["data"]); diff != "" {
 		t.Error(diff)
 	}

@@ -53,7 +53,7 @@ func (p *packer) judgeAll(wrong field.ErrorList) {
 	case len(p.parts) == 0:
 		p.refuseAll("there is no object in the manifests")
 	case podSets == 0 && len(p.parts) <= Limits.Components:
-		p.refuseAll("no object makes pods: add the Job, Pod or other work that these are for")
+		p.refuseAll("no object makes pods that MLBatch knows of: add the Job, Pod or other work that these are for, or say with --pod-set what makes them")
 	default:
 		for _, problem := range wrong {
 			p.refuseAll("the AppWrapper would be refused: %s: %s", problem.Field, problem.ErrorBody())

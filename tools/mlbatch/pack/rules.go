@@ -33,7 +33,8 @@ var rules = []func(*packer, *part) string{
 var groups = map[string]string{
 	"kueue.x-k8s.io":               "queues and quota are not part of the work: leave it out, and name the queue with --queue",
 	v1alpha1.GroupVersion.Group:    "a Run has an AppWrapper of its own: use mlbatch run submit",
-	v1beta2.GroupVersion.Group:     "an AppWrapper cannot wrap another one: apply it as it is",
+	v1beta2.GroupVersion.Group:     "an AppWrapper cannot wrap another one: apply it as it is, or use --from-mcad if it is MCAD's (v1beta1)",
+	"extensions":                   "clusters do not serve this group any more: write apps/v1, or networking.k8s.io/v1 for an Ingress",
 	"kustomize.config.k8s.io":      "it is an input of kustomize: pack what kustomize build prints",
 	"admissionregistration.k8s.io": clusterScoped,
 	"apiextensions.k8s.io":         clusterScoped,

@@ -93,7 +93,7 @@ func TestWhatCannotBePlannedIsOneSentence(t *testing.T) {
 		"no file":               {[]string{"/no/such/file"}, "cannot read the manifests: open /no/such/file"},
 		"no Run":                {[]string{file(t, app)}, "there is no Run in "},
 		"no YAML":               {[]string{file(t, app, "a: b: c")}, "cannot read document 2: yaml: mapping values are not allowed in this context"},
-		"a key twice":           {[]string{file(t, "{a: 1, a: 2}")}, `key "a" already set in map`},
+		"a key twice":           {[]string{file(t, "{a: 1, a: 2}")}, `key "a" is there twice: remove one`},
 		"no object":             {[]string{file(t, "[1]")}, "cannot read document 1: it is no Kubernetes object: it needs apiVersion, kind and metadata"},
 		"no kind":               {[]string{file(t, "{apiVersion: v1}")}, "cannot read document 1: it is no Kubernetes object"},
 		"an unknown field":      {[]string{file(t, strings.Replace(app, "image", "imgae", 1), run)}, "Application survey: spec.imgae is an unknown field"},

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -184,6 +185,8 @@ func (i Item) withReason(o explain.Objects) Item {
 		message := c.Evidence[0].Value
 		if c.Evidence[0].Field == "" { // it does not exist
 			message = c.Evidence[0].String()
+		} else if _, err := strconv.Atoi(message); err == nil { // a number alone says nothing
+			message = c.Evidence[0].Field + " " + message
 		}
 		if string(c.Code) != i.State {
 			i.Reason, i.Message = c.Code, message

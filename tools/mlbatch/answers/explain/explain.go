@@ -128,7 +128,7 @@ var rules = []rule{
 	foreign, silent,
 	runRefused, runEnded, steps,
 	ended,
-	retrying, lost,
+	retrying, lost, past,
 	deactivated,
 	evicted,
 	queueMissing, queueStopped,

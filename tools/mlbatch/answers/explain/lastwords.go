@@ -23,6 +23,21 @@ func LastWords(aw *v1beta2.AppWrapper) (attempt *v1beta2.AppWrapperAttempt, inde
 	return nil, 0
 }
 
+// past is about how the first container of the last attempt failed whose pods are gone, if that says more than that its
+// program failed.
+func past(o Objects) []Cause {
+	if o.AppWrapper == nil || len(o.Pods) > 0 || len(o.AppWrapper.Status.LastAttempts) == 0 {
+		return nil
+	}
+	phase, index := o.AppWrapper.Status.Phase, len(o.AppWrapper.Status.LastAttempts)-1
+	attempt := o.AppWrapper.Status.LastAttempts[index]
+	code := endedWith(attempt.ExitCode, attempt.Reason, attempt.LastWords)
+	if attempt.ExitCode == 0 || code == "ProgramFailed" || phase != v1beta2.AppWrapperResetting && phase != v1beta2.AppWrapperFailed {
+		return nil
+	}
+	return []Cause{cause(code, Evidence{o.wrapper(), fmt.Sprintf("status.lastAttempts[%d].exitCode", index), strconv.Itoa(int(attempt.ExitCode))})}
+}
+
 // lastWords adds them, if the pods that would tell are gone.
 func (o Objects) lastWords() change {
 	attempt, index := LastWords(o.AppWrapper)

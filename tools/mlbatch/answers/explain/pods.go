@@ -225,6 +225,9 @@ var exits = map[int32]Code{
 	128 + 7: "ProgramCrashed", 128 + 8: "ProgramCrashed", 128 + 11: "ProgramCrashed", // bus, arithmetic, segmentation
 }
 
+// notStarted is the exit code that container runtimes give to a program that they cannot start.
+const notStarted = 128
+
 // endedWith sorts how a container ended.
 func endedWith(exitCode int32, reason, message string) Code {
 	switch {
@@ -232,7 +235,7 @@ func endedWith(exitCode int32, reason, message string) Code {
 		return "OutOfMemory"
 	case hasAny(message, "exec format error"):
 		return "WrongArchitecture"
-	case reason == "StartError" || reason == "ContainerCannotRun":
+	case reason == "StartError" || reason == "ContainerCannotRun" || exitCode == notStarted && hasAny(message, `exec: "`):
 		return "CommandMissing"
 	}
 	if code, known := exits[exitCode]; known {

@@ -24,6 +24,7 @@ var refusals = []phrase{
 	{"KindNotServed", []string{"no matches for kind", "could not find the requested resource", "does not serve"}},
 	{"WebhookDown", []string{"failed calling webhook"}},
 	{"PodSecurityRefused", []string{"violates PodSecurity"}},
+	{"ResourceInvalid", []string{"cannot unmarshal", "Unsupported value: ", "Invalid value: ", "Required value"}},
 	{"PolicyRefused", []string{"denied the request", "ValidatingAdmissionPolicy"}},
 	{"ControllerMayNot", []string{"the controller lacks the permission", " cannot create resource "}},
 	{"NameTaken", []string{"an object of that name exists and does not belong to this AppWrapper"}},
