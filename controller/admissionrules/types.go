@@ -62,30 +62,35 @@ func (d Decoded) unknownFields() []string {
 
 // strays finds the fields that a type does not have.
 func strays(value any, into reflect.Type, path *field.Path) (unknown []*field.Path) {
-	into = pointedTo(into)
+	if into = pointedTo(into); decodesItself(into) {
+		return nil
+	}
 	switch v := value.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			switch {
-			case decodesItself(into):
-			case into.Kind() == reflect.Map:
-				unknown = append(unknown, strays(v[key], into.Elem(), path.Key(key))...)
-			case into.Kind() == reflect.Struct:
-				if inner := fieldOf(into, key); inner != nil {
-					unknown = append(unknown, strays(v[key], inner, path.Child(key))...)
-				} else {
-					unknown = append(unknown, path.Child(key))
-				}
-			}
+			unknown = append(unknown, straysIn(v[key], into, key, path)...)
 		}
 	case []any:
 		for i := range v {
-			if into.Kind() == reflect.Slice && !decodesItself(into) {
+			if into.Kind() == reflect.Slice {
 				unknown = append(unknown, strays(v[i], into.Elem(), path.Index(i))...)
 			}
 		}
 	}
 	return unknown
+}
+
+func straysIn(value any, object reflect.Type, key string, path *field.Path) []*field.Path {
+	switch object.Kind() {
+	case reflect.Map:
+		return strays(value, object.Elem(), path.Key(key))
+	case reflect.Struct:
+		if inner := fieldOf(object, key); inner != nil {
+			return strays(value, inner, path.Child(key))
+		}
+		return []*field.Path{path.Child(key)}
+	}
+	return nil
 }
 
 // decodeAs decodes a value as the API server does.
