@@ -27,7 +27,7 @@ var harmless = map[string]string{
 	"events":                               "nothing decides by them",
 	"persistentvolumeclaims":               "storage has quota of its own: set a ResourceQuota. The API server bounds amounts",
 	"pods/attach":                          "runs in a container that has quota",
-	"pods/eviction":                        "as a deletion, with the pod's own grace",
+	"pods/eviction":                        "as a deletion, with 30 seconds at most, or with the pod's own grace",
 	"pods/exec":                            "runs in a container that has quota",
 	"pods/portforward":                     "reaches a pod of the team",
 	"pods/proxy":                           "reaches a pod of the team",

@@ -17,6 +17,7 @@ func TestMembersAddNoFinalizers(t *testing.T) {
 		return fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: {name: w, finalizers: %s, ownerReferences: [%s]}, spec: {}}", version, kind, finalizers, owner)
 	}
 	const aw, ofAppWrapper, ofCertificate = "workload.codeflare.dev/v1beta2", "{kind: AppWrapper, name: o, controller: true}", "{kind: Certificate, name: o, controller: true}"
+	const blocking = "{kind: AppWrapper, name: o, blockOwnerDeletion: true}"
 	const adds, removes = "only controllers may add a finalizer to work", "only controllers may remove the finalizer"
 	const platforms = "[workload.codeflare.dev/finalizer]"
 	many := `{"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob","metadata":{"name":"w","finalizers":["a"` + strings.Repeat(`,"a"`, 300_000) + `]},"spec":{}}`
@@ -41,6 +42,12 @@ func TestMembersAddNoFinalizers(t *testing.T) {
 		"a ConfigMap of nobody's":                       {of("v1", "ConfigMap", "[a]", ""), of("v1", "ConfigMap", "[]", ""), ""},
 		"a Secret of a certificate":                     {of("v1", "Secret", "[a]", ofCertificate), of("v1", "Secret", "[]", ofCertificate), ""},
 		"a Deployment of nobody's":                      {of("apps/v1", "Deployment", "[a]", ""), "", ""},
+		"a ConfigMap for which its owner would wait":    {of("v1", "ConfigMap", "[a]", blocking), "", adds},
+		"a Secret for which it waits later":             {of("v1", "Secret", "[a]", blocking), of("v1", "Secret", "[a]", ""), adds},
+		"a ConfigMap that poses as wrapped":             {of("v1", "ConfigMap", "[a]", ofAppWrapper), "", adds},
+		"a ConfigMap for which a Workload would wait":   {of("v1", "ConfigMap", "[a]", "{kind: Workload, name: o, blockOwnerDeletion: true}"), "", adds},
+		"a claim for which it waits":                    {of("v1", "PersistentVolumeClaim", "[kubernetes.io/pvc-protection]", blocking), "", ""},
+		"a ConfigMap that its owner takes along":        {of("v1", "ConfigMap", "[a]", "{kind: AppWrapper, name: o}"), "", ""},
 		"an AppWrapper that loses ours":                 {of(aw, "AppWrapper", "[]", ""), of(aw, "AppWrapper", platforms, ""), removes},
 		"a RayJob that loses KubeRay's":                 {of("ray.io/v1", "RayJob", "[]", ""), of("ray.io/v1", "RayJob", "[ray.io/rayjob-finalizer]", ""), removes},
 		"work that an administrator deletes":            {of(aw, "AppWrapper", "[]", ""), of(aw, "AppWrapper", "[foregroundDeletion]", ""), removes},
@@ -85,6 +92,20 @@ func TestMembersDeleteInTheBackground(t *testing.T) {
 			if got := judge(t, lifecycle, r, true); len(got) > 0 {
 				t.Errorf("%s with %s: a controller is refused: %q", kind, options, got)
 			}
+		}
+	}
+}
+
+// Operators replace at once what is evicted. Without options, a pod has the time that it asks for: who drains nodes gives none.
+func TestEvictedPodsHaveLittleTime(t *testing.T) {
+	lifecycle := onePolicy(t, "lifecycle")
+	for options, may := range map[string]bool{"gracePeriodSeconds: 31": false, "gracePeriodSeconds: 30": true, "": true} {
+		r := request{operation: admission.Create, subresource: "eviction", resource: "pods/eviction", object: "{apiVersion: policy/v1, kind: Eviction, metadata: {name: p}, deleteOptions: {" + options + "}}"}
+		if got := judge(t, lifecycle, r, false); (len(got) == 0) != may {
+			t.Errorf("%q: got %q", options, got)
+		}
+		if got := judge(t, lifecycle, r, true); len(got) > 0 {
+			t.Errorf("%q: a controller is refused: %q", options, got)
 		}
 	}
 }

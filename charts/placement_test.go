@@ -32,7 +32,6 @@ var templateOf = map[string]func(spec string) string{
 	},
 	"a Deployment":  func(s string) string { return workWith("apps/v1", "Deployment", "template: {spec: {"+s+"}}") },
 	"a StatefulSet": func(s string) string { return workWith("apps/v1", "StatefulSet", "template: {spec: {"+s+"}}") },
-	"a DaemonSet":   func(s string) string { return workWith("apps/v1", "DaemonSet", "template: {spec: {"+s+"}}") },
 	"a Job":         func(s string) string { return workWith("batch/v1", "Job", "template: {spec: {"+s+"}}") },
 	"a CronJob": func(s string) string {
 		return workWith("batch/v1", "CronJob", "jobTemplate: {spec: {template: {spec: {"+s+"}}}}")
@@ -95,6 +94,54 @@ func TestWorkToleratesWhatItsFlavorsDo(t *testing.T) {
 		if c.want == "" && len(problems) > 0 || c.want != "" && (len(problems) != 1 || !strings.Contains(problems[0].Detail, c.want)) {
 			t.Errorf("%s, wrapped: want %q, got %v", name, c.want, problems)
 		}
+	}
+}
+
+// A pod keeps away, for as long as it is on a node, what its anti-affinity names, in whatever namespace that is: all
+// pods of other teams from all nodes, if they have one label in common.
+func TestNobodyKeepsOtherTeamsFromTheirNodes(t *testing.T) {
+	const refused = "pods in a team namespace may keep away from pods of their own namespace only: leave out namespaces and namespaceSelector in podAntiAffinity"
+	term := func(fields string) string { return "{topologyKey: kubernetes.io/os, labelSelector: {}" + fields + "}" }
+	apart := func(how, terms string) string { return "affinity: {podAntiAffinity: {" + how + ": [" + terms + "]}}" }
+	const must, should = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
+	placement := onePolicy(t, "placement")
+	ofTeam := admissionrules.Namespace{Labels: map[string]string{"mlbatch-team-namespace": "true"}, Policies: admissionrules.Policies{Placement: true}}
+	for name, c := range map[string]struct {
+		affinity string
+		refused  bool
+	}{
+		"pods of all namespaces":         {apart(must, term(", namespaceSelector: {}")), true},
+		"pods of some namespaces":        {apart(must, term("")+", "+term(", namespaceSelector: {matchLabels: {a: b}}")), true},
+		"pods of another namespace":      {apart(must, term(", namespaces: [red]")), true},
+		"too many terms":                 {apart(must, strings.Repeat(term("")+",", 65)), true},
+		"its own pods":                   {apart(must, term("")), false},
+		"its own pods, in as many terms": {apart(must, strings.Repeat(term("")+",", 64)), false},
+		"an empty list":                  {apart(must, term(", namespaces: []")), false},
+		"rather not":                     {apart(should, "{weight: 1, podAffinityTerm: "+term(", namespaceSelector: {}")+"}"), false},
+		"pods that it wants to be near":  {"affinity: {podAffinity: {" + must + ": [" + term(", namespaceSelector: {}") + "]}}", false},
+	} {
+		for kind, around := range templateOf {
+			object := around(c.affinity)
+			for what, r := range map[string]request{
+				"created": {operation: admission.Create, object: object},
+				"changed": {operation: admission.Update, object: object, old: around("")},
+			} {
+				if got := judge(t, placement, r, false); (len(got) > 0) != c.refused || c.refused && !strings.Contains(got[0], refused) {
+					t.Errorf("%s, %s %s: got %q", name, kind, what, got)
+				}
+			}
+			if got := judge(t, placement, request{operation: admission.Update, object: annotated(object, "a: b"), old: object}, false); len(got) > 0 {
+				t.Errorf("%s: what is stored is refused, %s: %q", name, kind, got)
+			}
+		}
+		problems := wrapped(t, pyTorchJobWith(c.affinity)).ValidateIn(ofTeam)
+		if (len(problems) == 1) != c.refused || c.refused && !strings.Contains(problems[0].Detail, refused) {
+			t.Errorf("%s, wrapped: got %v", name, problems)
+		}
+	}
+	// JobSet's webhook adds such a term to pods, and the Job controller creates them.
+	if got := judge(t, placement, request{operation: admission.Create, object: podWith(apart(must, term(", namespaceSelector: {}")))}, true); len(got) != 1 {
+		t.Errorf("of a controller: got %q", got)
 	}
 }
 

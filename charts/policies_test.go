@@ -566,8 +566,17 @@ func TestPoliciesLeaveHonestMembersAlone(t *testing.T) {
 	}
 }
 
-// Its controller adds the toleration to each.
+// Its controller adds the toleration to each. So nobody of a team creates one.
 func TestPodsOfDaemonSetsMayRunOnCordonedNodes(t *testing.T) {
+	set := workWith("apps/v1", "DaemonSet", "template: {}")
+	for _, administrator := range []bool{true, false} {
+		if got := judge(t, policies(t)["mlbatch-placement"], request{operation: admission.Create, object: set}, administrator); (len(got) == 0) != administrator {
+			t.Errorf("created by an administrator, %t: %q", administrator, got)
+		}
+	}
+	if got := judge(t, policies(t)["mlbatch-placement"], request{operation: admission.Update, object: annotated(set, "a: b"), old: set}, false); len(got) > 0 {
+		t.Errorf("changed: %q", got)
+	}
 	pod := strings.Replace(podWith("tolerations: [{key: node.kubernetes.io/unschedulable}]"), "name: p", "name: p, ownerReferences: [{kind: DaemonSet, name: d, controller: true}]", 1)
 	if got := judge(t, policies(t)["mlbatch-placement"], request{operation: admission.Create, object: pod}, true); len(got) > 0 {
 		t.Errorf("got %q", got)
@@ -608,6 +617,8 @@ func TestPoliciesJudgeWhatAnObjectIs(t *testing.T) {
 		"a RayJob's head without containers":     {"growth", rayJobWith("headGroupSpec: {template: {spec: {containers: []}}}"), "needs a container"},
 		"a Ray worker without containers":        {"growth", rayClusterWith("workerGroupSpecs: [{template: {spec: {containers: [{}]}}}, {template: {spec: {containers: []}}}]"), "needs a container"},
 		"a RayCluster that is elastic":           {"growth", annotated(rayClusterWith(""), "kueue.x-k8s.io/elastic-job: 'true'"), "submit the work with the size that you need"},
+		"a cleanup with devices":                 {"growth", rayJobWith("gcsFaultToleranceOptions: {redisAddress: r}, headGroupSpec: {template: {spec: {initContainers: [{}]}}}"), "KubeRay's cleanup"},
+		"a cleanup with more for all":            {"growth", annotated(rayClusterWith("headGroupSpec: {template: {spec: {resources: {}}}}"), "ray.io/ft-enabled: 'true'"), "KubeRay's cleanup"},
 		"a PyTorchJob with a role of none":       {"growth", strings.Replace(pyTorchJobWith(""), "Worker: {", "Worker: {replicas: 0, ", 1), "leave out the role"},
 		"a PyTorchJob that scales itself":        {"growth", elastic("metrics: [{type: Resource}]"), "elasticPolicy.metrics"},
 		"a PyTorchJob that leaves its workers":   {"growth", strings.Replace(pyTorchJobWith(""), "cleanPodPolicy: Running", "", 1), "needs spec.runPolicy.cleanPodPolicy Running or All"},
@@ -662,6 +673,24 @@ func TestPoliciesJudgeWhatAnObjectIs(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Annotations may change while work waits, with the same spec.
+func TestAnnotationsThatOperatorsCountByAreJudgedLater(t *testing.T) {
+	growth := policies(t)["mlbatch-growth"]
+	for key, object := range map[string]string{
+		"kueue.x-k8s.io/elastic-job": pyTorchJobWith(""),
+		"ray.io/ft-enabled":          rayClusterWith("headGroupSpec: {template: {spec: {initContainers: [{}]}}}"),
+	} {
+		with := annotated(object, key+": 'true'")
+		if got := judge(t, growth, request{operation: admission.Update, object: with, old: object}, false); len(got) != 1 {
+			t.Errorf("%s is added: %q", key, got)
+		}
+		stays := request{operation: admission.Update, object: strings.Replace(with, "metadata: {", "metadata: {labels: {a: b}, ", 1), old: with}
+		if got := judge(t, growth, stays, false); len(got) > 0 {
+			t.Errorf("%s stays: %q", key, got)
+		}
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // teamLabel has the value true in the namespaces of teams.
@@ -15,7 +17,7 @@ const teamLabel = "mlbatch-team-namespace"
 
 // placement judges pods as the policy mlbatch-placement does, and says the same.
 func placement(namespace Namespace, pod *corev1.PodTemplateSpec) string {
-	if !namespace.Policies.Placement || namespace.Labels[teamLabel] != "true" {
+	if !namespace.limitsPlaces() {
 		return ""
 	}
 	if pod.Spec.NodeName != "" {
@@ -35,6 +37,55 @@ func placement(namespace Namespace, pod *corev1.PodTemplateSpec) string {
 		}
 	}
 	return namespace.strangeTaints(pod.Spec.Tolerations)
+}
+
+func (n Namespace) limitsPlaces() bool {
+	return n.Policies.Placement && n.Labels[teamLabel] == "true"
+}
+
+const keptAway = "pods in a team namespace may keep away from pods of their own namespace only: leave out namespaces and namespaceSelector " +
+	"in podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution, which has at most 64 terms, and the annotation " + exclusiveAnnotation + " of a JobSet"
+
+// exclusiveAnnotation makes JobSet's webhook keep the pods of every other JobSet away, also of other namespaces.
+const exclusiveAnnotation = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+
+// apart judges which pods these keep away, as the policy mlbatch-placement does.
+func apart(namespace Namespace, pod *corev1.PodTemplateSpec) string {
+	if _, exclusive := pod.Annotations[exclusiveAnnotation]; namespace.limitsPlaces() && (exclusive || KeepsOthersAway(&pod.Spec)) {
+		return keptAway
+	}
+	return ""
+}
+
+// exclusiveJobs refuses that annotation where JobSet reads it: at the JobSet, and at the templates of its Jobs.
+func exclusiveJobs(namespace Namespace, template *unstructured.Unstructured, path *field.Path) field.ErrorList {
+	jobs, _, _ := unstructured.NestedSlice(template.Object, "spec", "replicatedJobs") // other rules judge its type
+	all := []any{template.Object}
+	for _, job := range jobs {
+		if job, is := job.(map[string]any); is {
+			all = append(all, job["template"])
+		}
+	}
+	exclusive := slices.ContainsFunc(all, func(o any) bool {
+		object, _ := o.(map[string]any)
+		_, found, _ := unstructured.NestedFieldNoCopy(object, "metadata", "annotations", exclusiveAnnotation)
+		return found
+	})
+	if !exclusive || !namespace.limitsPlaces() {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(path.Child("metadata", "annotations"), keptAway)}
+}
+
+// KeepsOthersAway reports whether the scheduler keeps pods of other namespaces from the nodes of such a pod.
+func KeepsOthersAway(pod *corev1.PodSpec) bool {
+	if pod.Affinity == nil || pod.Affinity.PodAntiAffinity == nil {
+		return false
+	}
+	terms := pod.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	return len(terms) > 64 || slices.ContainsFunc(terms, func(t corev1.PodAffinityTerm) bool {
+		return t.NamespaceSelector != nil || len(t.Namespaces) > 0
+	})
 }
 
 // TolerationsAnnotation of a namespace lists the taints that its pods may tolerate: those of Tolerable.

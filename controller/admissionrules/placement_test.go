@@ -30,3 +30,21 @@ func TestPodsStayOnTheNodesOfTheirFlavor(t *testing.T) {
 		})
 	}
 }
+
+// JobSet's webhook adds an anti-affinity over all namespaces to the pods of such Jobs.
+func TestAJobSetKeepsNoOthersAway(t *testing.T) {
+	const away = `annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}`
+	jobSet := func(ofJobSet, ofJob, ofPod string) string {
+		pod := strings.Replace(podTemplate, "{", "{metadata: {"+ofPod+"}, ", 1)
+		return component(`{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: s, ` + ofJobSet + `}, spec: {replicatedJobs: [{name: j, template: {metadata: {` + ofJob + `}, spec: {template: ` + pod + `}}}]}}`)
+	}
+	namespace := Namespace{Labels: map[string]string{"mlbatch-team-namespace": "true"}, Policies: Policies{Placement: true}}
+	for object, refused := range map[string]int{jobSet(away, "", ""): 1, jobSet("", away, ""): 1, jobSet("", "", away): 1, jobSet("", "", ""): 0} {
+		if problems := Decode(appWrapper(t, object)).ValidateIn(namespace); len(problems) != refused {
+			t.Errorf("%s: got %v", object, problems)
+		}
+		if problems := Decode(appWrapper(t, object)).ValidateIn(Namespace{}); len(problems) > 0 {
+			t.Errorf("where the policy is disabled: got %v", problems)
+		}
+	}
+}

@@ -36,6 +36,7 @@ var podRules = []podRule{
 	exceptedBaseline,
 	priority,
 	placement,
+	apart,
 }
 
 // ValidateIn lists the templates that the API server would refuse in the namespace, and those
@@ -47,6 +48,7 @@ func (d Decoded) ValidateIn(namespace Namespace) field.ErrorList {
 		if template != nil {
 			at := field.NewPath("spec", "components").Index(i).Child("template")
 			problems = append(problems, exposed(namespace, template, at)...)
+			problems = append(problems, exclusiveJobs(namespace, template, at)...)
 		}
 		templates := d.podTemplates(i)
 		for _, rule := range podRules {

@@ -342,6 +342,24 @@ var placements = []attack{
 		found: found{"misplaced", "Pod intrudes", "example.com/reserved-for"},
 	},
 	{
+		name:   "a PyTorchJob that keeps the pods of other teams from all nodes",
+		answer: "may keep away from pods of their own namespace only",
+		try: func(s *story, ctx context.Context) error {
+			return s.sends(ctx, s.pyTorchJob("repelling", repel))
+		},
+		won:   hasPods("training.kubeflow.org/job-name=repelling", 1),
+		found: found{"misplaced", "Pod repelling-", "keeps pods of other namespaces"},
+	},
+	{
+		name:   "a pod of an AppWrapper that does",
+		answer: "may keep away from pods of their own namespace only",
+		try: func(s *story, ctx context.Context) error {
+			return s.runsPod(ctx, "repels", repel)
+		},
+		won:   hasPods(workload.AppWrapperLabel+"=repels", 1),
+		found: found{"misplaced", "Pod repels", "keeps pods of other namespaces"},
+	},
+	{
 		name:   "a PyTorchJob on a control plane",
 		answer: "may not tolerate every taint",
 		prepare: func(s *story, ctx context.Context) {

@@ -373,6 +373,15 @@ func intrude(p *corev1.PodSpec, node string) {
 	}
 }
 
+// repel has the scheduler keep pods of all namespaces from the nodes of a pod. Nobody has the label, so that no other
+// test waits.
+func repel(p *corev1.PodSpec) {
+	p.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+		LabelSelector:     &metav1.LabelSelector{MatchLabels: map[string]string{"example.com/repelled": "true"}},
+		NamespaceSelector: &metav1.LabelSelector{}, TopologyKey: corev1.LabelOSStable,
+	}}}}
+}
+
 // hasPods asks whether at least so many pods with a label exist.
 func hasPods(label string, want int) func(*story, context.Context) (string, error) {
 	return func(s *story, ctx context.Context) (string, error) { return s.podsOf(ctx, label, want) }

@@ -32,7 +32,7 @@ var (
 	calls   = flag.Int("siege.calls", 100000, "how many calls are sent at most")
 	without = flag.String("siege.without", "lifecycle", "policies, separated by commas, or all: each is disabled in one team, and the siege must find an attack there")
 	most    = flag.Int("siege.most", 3000, "within how many calls in each of these teams it must")
-	within  = flag.Duration("siege.for", 3*time.Minute, "for how long calls are sent at most, with all policies and without some")
+	within  = flag.Duration("siege.for", time.Minute, "for how long calls are sent at most, with all policies and without some")
 	patient = flag.Duration("siege.shrink", time.Minute, "how long a script may be made shorter")
 )
 

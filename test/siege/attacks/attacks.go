@@ -43,6 +43,7 @@ var All = []Attack{
 	{"more minReplicas than replicas", "growth", unreserved, sets(`\.minReplicas=`)},
 	{"tolerate the taint of others", "placement", []string{"misplaced"}, sets(`spec\.tolerations=`)},
 	{"name a node", "placement", []string{"misplaced"}, sets(`spec\.nodeName=`)},
+	{"keep others from a node", "placement", []string{"misplaced"}, sets(`spec\.affinity=`)},
 	{"name an owner", "ownership", append(unreserved, "orphan", "idle-quota", "mislabelled", referee.HeldByNothing, referee.Stays), sets(`metadata\.ownerReferences=`)},
 	{"pods that count as another AppWrapper's", "labels", []string{"mislabelled"}, sets(`workload\.codeflare\.dev/appwrapper`)},
 	{"a port to the outside", "exposure", []string{"open-port"}, sets(`type=(NodePort|LoadBalancer)|externalIPs=|enableIngress=true`)},

@@ -44,6 +44,11 @@ var rules = []rule{
 		return change{path: []string{"spec", "overhead"}, value: map[string]any{gpu: "1"}}
 	}},
 	{"a toleration", tolerated},
+	{"an anti-affinity", func(*rand.Rand) change {
+		return change{path: []string{"spec", "affinity"}, value: map[string]any{"podAntiAffinity": map[string]any{
+			"requiredDuringSchedulingIgnoredDuringExecution": []any{map[string]any{"topologyKey": "kubernetes.io/hostname", "namespaceSelector": map[string]any{}}},
+		}}}
+	}},
 	{"a node", func(*rand.Rand) change { return change{path: []string{"spec", "nodeName"}, value: "gpu-0"} }},
 	{"a class", func(random *rand.Rand) change {
 		return change{path: []string{"spec", "priorityClassName"}, value: pick(random, []any{"system-node-critical", "low-priority", "none-such"})}

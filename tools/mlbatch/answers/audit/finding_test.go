@@ -251,6 +251,11 @@ var cases = []struct {
 		keepFor(m, "example.com/reserved-for", "medical")
 		m.Pods[0].Spec.Tolerations = nil
 	}},
+	{"a pod that keeps those of other teams away", func(m *Moment) {
+		m.Pods[0].Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+			{TopologyKey: corev1.LabelOSStable, NamespaceSelector: &metav1.LabelSelector{}},
+		}}}
+	}},
 	{"a team whose namespace lists nothing", func(m *Moment) { keepFor(m, "example.com/reserved-for", "medical") }},
 	{"a template that names a node", func(m *Moment) { m.Workloads[0].Spec.PodSets[0].Template.Spec.NodeName = "gpu-0" }},
 

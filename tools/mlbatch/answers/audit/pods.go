@@ -31,7 +31,7 @@ func (l look) mislabelled() []Finding {
 }
 
 // misplaced: pods run on the nodes of their flavor, and never where only the cluster's own pods
-// belong. Nobody but the scheduler chooses a node.
+// belong. Nobody but the scheduler chooses a node, and nobody keeps other teams from one.
 func (l look) misplaced() []Finding {
 	var found []Finding
 	for _, w := range l.Workloads {
@@ -51,6 +51,9 @@ func (l look) misplaced() []Finding {
 		}
 		if why := l.wrongNode(p, l.Nodes[i]); why != "" {
 			found = append(found, finding(p, fmt.Sprintf("it runs on node %s, %s", p.Spec.NodeName, why)))
+		}
+		if admissionrules.KeepsOthersAway(&p.Spec) {
+			found = append(found, finding(p, "its podAntiAffinity keeps pods of other namespaces from where it runs"))
 		}
 	}
 	return found
