@@ -40,8 +40,8 @@ var harmless = map[string]string{
 	"ingresses.networking.k8s.io":                    "**open**: a Service of the team may be reached from the outside, if the cluster has an ingress controller",
 	"networkpolicies.networking.k8s.io":              "**open**: may allow what the team's policy denies, also the metadata services of clouds",
 	"poddisruptionbudgets.policy":                    "delays drains of administrators, and neither preemption nor Kueue",
-	"resourceclaims.resource.k8s.io":                 "**open** in work that no AppWrapper wraps: Kueue does not count such devices there",
-	"resourceclaimtemplates.resource.k8s.io":         "**open** in work that no AppWrapper wraps: Kueue does not count such devices there",
+	"resourceclaims.resource.k8s.io":                 "**open** in the pods that these roles create without quota. Kueue admits no work with claims that its configuration does not map",
+	"resourceclaimtemplates.resource.k8s.io":         "**open** in the pods that these roles create without quota. Kueue admits no work with claims that its configuration does not map",
 	"roles.rbac.authorization.k8s.io":                "gives no rights that the writer does not have: neither `control` nor those over nodes",
 	"rolebindings.rbac.authorization.k8s.io":         "gives no rights that the writer does not have: neither `control` nor those over nodes",
 }
