@@ -96,7 +96,8 @@ func TestMembersDeleteInTheBackground(t *testing.T) {
 	}
 }
 
-// Operators replace at once what is evicted. Without options, a pod has the time that it asks for: who drains nodes gives none.
+// Operators replace at once what is evicted. Programs that drain nodes give no options: a pod has the time that it asks
+// for then.
 func TestEvictedPodsHaveLittleTime(t *testing.T) {
 	lifecycle := onePolicy(t, "lifecycle")
 	for options, may := range map[string]bool{"gracePeriodSeconds: 31": false, "gracePeriodSeconds: 30": true, "": true} {
