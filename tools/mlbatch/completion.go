@@ -64,6 +64,8 @@ func namespacesOf(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.She
 	var n runNamespace
 	n.cluster.Kubeconfig, _ = cmd.Flags().GetString("kubeconfig")
 	n.cluster.Context, _ = cmd.Flags().GetString("context")
+	n.cluster.As, _ = cmd.Flags().GetString("as")
+	n.cluster.Groups, _ = cmd.Flags().GetStringArray("as-group")
 	ctx, enough := context.WithTimeout(cmd.Context(), 5*time.Second)
 	defer enough()
 	var names []string

@@ -34,6 +34,8 @@ func (w *where) bind(flags *pflag.FlagSet) {
 func bindCluster(flags *pflag.FlagSet, cluster *access.Cluster) {
 	flags.StringVar(&cluster.Kubeconfig, "kubeconfig", "", "kubeconfig file (default: as kubectl finds it)")
 	flags.StringVar(&cluster.Context, "context", "", "context in the kubeconfig (default: the current one)")
+	flags.StringVar(&cluster.As, "as", "", "user to impersonate, as kubectl does")
+	flags.StringArrayVar(&cluster.Groups, "as-group", nil, "group to impersonate; may be repeated")
 }
 
 // platform and teams return the two releases, without their charts.

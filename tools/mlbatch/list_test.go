@@ -209,6 +209,9 @@ func TestListOnAClusterWithoutThePlatform(t *testing.T) {
 	wording.OneSentence(t, out+progress, err, "the cluster does not serve appwrappers: ask an administrator whether the platform is installed")
 }
 
+// ofAll are the flags that a sentence names for all commands.
+var ofAll = []string{"namespace", "kubeconfig", "context", "as", "as-group"}
+
 // everyday are the commands of the pages for users and administrators.
 var everyday = []string{"list", "status", "wait", "cancel", "retry", "logs", "exec", "port-forward", "cp", "top", "usage", "check"}
 
@@ -233,7 +236,7 @@ func TestThePageOfCommandsNamesAllFlags(t *testing.T) {
 			t.Errorf("the page has no row for mlbatch %s", cmd.Use)
 		}
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-			if flag.Name != "kubeconfig" && flag.Name != "context" && flag.Name != "namespace" && flag.Name != "verbose" && !strings.Contains(row, "--"+flag.Name) {
+			if !slices.Contains(ofAll, flag.Name) && flag.Name != "verbose" && !strings.Contains(row, "--"+flag.Name) {
 				t.Errorf("the row of mlbatch %s lacks --%s", cmd.Use, flag.Name)
 			}
 		})

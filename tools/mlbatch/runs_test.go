@@ -83,6 +83,9 @@ func TestTheCommandsOfRunsTalkToTheCluster(t *testing.T) {
 		"run logs a --all --follow":    {out: "[0] epoch 1\n", progress: old("logs"), asked: "GET /api/v1/namespaces/blue/pods/p/log?container=pytorch&follow=true "},
 		"run logs a --worker=0":        {out: "epoch 1\n", progress: old("logs"), asked: "GET /api/v1/namespaces/blue/pods/p/log?container=pytorch "},
 		"logs run/a --rank 0":          {out: "epoch 1\n", asked: "GET /api/v1/namespaces/blue/pods/p/log?container=pytorch "},
+		"logs run/a --tail 3":          {out: "epoch 1\n", asked: "GET /api/v1/namespaces/blue/pods/p/log?container=pytorch&tailLines=3 "},
+		"logs run/a -p --since 2m":     {out: "epoch 1\n", asked: "GET /api/v1/namespaces/blue/pods/p/log?container=pytorch&previous=true&sinceSeconds=120 "},
+		"logs run/a -c side --tail 0":  {out: "epoch 1\n", asked: "GET /api/v1/namespaces/blue/pods/p/log?container=side&tailLines=0 "},
 		"run cancel a":                 {out: "Run a is cancelled in namespace blue\n", progress: old("cancel"), asked: "PATCH " + group + `/namespaces/blue/runs/a?fieldManager=mlbatch {"spec":{"cancel":true}}`},
 		"run retry a --namespace=blue": {out: "was submitted in namespace blue\n", progress: old("retry"), asked: `"codeflare.dev/retry-of":"a"`},
 	} {

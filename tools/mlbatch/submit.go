@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
@@ -288,9 +289,13 @@ func connect(cmd *cobra.Command, cluster access.Cluster) (client.WithWatch, stri
 
 // configOf returns how to connect to the cluster, and the namespace of the kubeconfig's context.
 func configOf(cmd *cobra.Command, cluster access.Cluster) (*rest.Config, string, error) {
+	if err := cluster.Check(); err != nil {
+		return nil, "", err
+	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = cluster.Kubeconfig
-	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: cluster.Context})
+	user := clientcmdapi.AuthInfo{Impersonate: cluster.As, ImpersonateGroups: cluster.Groups}
+	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: cluster.Context, AuthInfo: user})
 	restConfig, err := config.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		return nil, "", access.NoCluster(rules)

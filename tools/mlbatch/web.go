@@ -32,8 +32,6 @@ type website struct {
 	where     runNamespace
 	port      uint16
 	noBrowser bool
-	as        string
-	groups    []string
 }
 
 func webCommand() *cobra.Command {
@@ -52,8 +50,6 @@ func webCommand() *cobra.Command {
 	s.where.bind(flags, ofTheWork)
 	flags.Uint16Var(&s.port, "port", 0, "port on 127.0.0.1 (default: a free one)")
 	flags.BoolVar(&s.noBrowser, "no-browser", false, "only print the address, and open no browser")
-	flags.StringVar(&s.as, "as", "", "user to impersonate, as kubectl does")
-	flags.StringArrayVar(&s.groups, "as-group", nil, "group to impersonate; may be repeated")
 	return cmd
 }
 
@@ -111,9 +107,6 @@ func (s website) config(cmd *cobra.Command) (*rest.Config, string, error) {
 	config, namespace, err := configOf(cmd, s.where.cluster)
 	if err != nil {
 		return nil, "", err
-	}
-	if s.as != "" {
-		config.Impersonate = rest.ImpersonationConfig{UserName: s.as, Groups: s.groups}
 	}
 	config.QPS, config.Burst = 50, 100 // a page reads several lists at once
 	return config, namespace, nil

@@ -264,22 +264,42 @@ func TestWebSaysWhatItCannotDo(t *testing.T) {
 // With --as, everything is asked as another user.
 func TestWebAsksAsAnotherUser(t *testing.T) {
 	home(t)
+	kubeconfig, asBob := impersonated(t)
+	v := openPage(t, kubeconfig, "--as=bob")
+	v.get(t, v.folder+"/team")
+	v.leave()
+	asBob("web")
+}
+
+// So it is with every command that knows clusters.
+func TestCommandsAskAsAnotherUser(t *testing.T) {
+	home(t)
+	for _, line := range []string{"list", "top", "why a", "check", "components", "version", "run list", "wait a", "audit", "usage"} {
+		kubeconfig, asBob := impersonated(t)
+		_, _, _ = command(t, append(strings.Fields(line), "--as=bob", "--as-group=x", "--kubeconfig="+kubeconfig)...)
+		asBob(line)
+	}
+}
+
+// impersonated returns a cluster that has nothing, and a test that all its requests came as bob.
+func impersonated(t *testing.T) (kubeconfig string, asBob func(who string)) {
+	t.Helper()
 	users := make(chan string, 1000)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		users <- r.Header.Get("Impersonate-User")
 		http.NotFound(w, r)
 	}))
 	t.Cleanup(server.Close)
-	v := openPage(t, kubeconfigOf(t, server.URL), "--as=bob")
-	v.get(t, v.folder+"/team")
-	v.leave()
-	close(users)
-	if len(users) == 0 {
-		t.Error("nothing was asked")
-	}
-	for user := range users {
-		if user != "bob" {
-			t.Errorf("asked as %q", user)
+	return kubeconfigOf(t, server.URL), func(who string) {
+		t.Helper()
+		close(users)
+		if len(users) == 0 {
+			t.Errorf("%s: nothing was asked", who)
+		}
+		for user := range users {
+			if user != "bob" {
+				t.Errorf("%s: asked as %q", who, user)
+			}
 		}
 	}
 }

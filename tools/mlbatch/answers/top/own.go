@@ -22,7 +22,7 @@ func (o Overview) own() [][]string {
 		}
 		for _, flavor := range flavors {
 			if row := t.flavor(flavor); row[0] != "" {
-				rows = append(rows, append([]string{t.Name, flavor}, row...))
+				rows = append(rows, append([]string{t.Title(), flavor}, row...))
 			}
 		}
 	}

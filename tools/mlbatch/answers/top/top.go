@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -107,6 +108,9 @@ type Team struct {
 	Inactive string `json:"inactive,omitempty"`
 	Quota    []Cell `json:"quota"`
 }
+
+// Title is what people call the team: its namespaces, or a queue that no namespace uses.
+func (t Team) Title() string { return cmp.Or(strings.Join(t.Namespaces, ","), t.Name) }
 
 // Cell is the quota of one resource in one flavor.
 type Cell struct {

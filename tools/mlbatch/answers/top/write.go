@@ -47,7 +47,7 @@ func (o Overview) Tables(wide bool) (all [][][]string) {
 func (o Overview) teams(wide bool) [][]string {
 	heading := []string{"TEAM", "COHORT", "PENDING", "RUNNING", "FLAVOR", "RESOURCE", "USE", "USED", "QUOTA", "BORROWED", "UNUSED"}
 	if wide {
-		heading = append(heading, "NAMESPACES", "INACTIVE")
+		heading = append(heading, "QUEUE", "INACTIVE")
 	}
 	rows := [][]string{heading}
 	for _, t := range o.Teams {
@@ -55,9 +55,9 @@ func (o Overview) teams(wide bool) [][]string {
 			if c.empty() && !wide {
 				continue
 			}
-			row := append([]string{t.Name, t.Cohort, number(t.Pending), number(t.Running)}, c.columns()...)
+			row := append([]string{t.Title(), t.Cohort, number(t.Pending), number(t.Running)}, c.columns()...)
 			if wide {
-				row = append(row, strings.Join(t.Namespaces, ","), t.Inactive)
+				row = append(row, t.Name, t.Inactive)
 			}
 			rows = append(rows, row)
 		}

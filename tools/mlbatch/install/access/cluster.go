@@ -18,13 +18,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Cluster selects a cluster as kubectl does. Kubeconfig defaults to the one that kubectl
-// would use, and Context to the current one.
-type Cluster struct{ Kubeconfig, Context string }
+// Cluster selects a cluster, and the user there, as kubectl does.
+type Cluster struct {
+	// Kubeconfig defaults to the one that kubectl would use, and Context to the current one.
+	Kubeconfig, Context string
+	// As and Groups are who is impersonated, if anyone is.
+	As     string
+	Groups []string
+}
+
+// Check returns an error if groups are to be impersonated without a user.
+func (c Cluster) Check() error {
+	if c.As == "" && len(c.Groups) > 0 {
+		return errors.New("--as-group needs a user: add --as USER")
+	}
+	return nil
+}
 
 func (c Cluster) flags(namespace string) *genericclioptions.ConfigFlags {
 	flags := genericclioptions.NewConfigFlags(false)
 	flags.KubeConfig, flags.Context, flags.Namespace = &c.Kubeconfig, &c.Context, &namespace
+	flags.Impersonate, flags.ImpersonateGroup = &c.As, &c.Groups
 	flags.WrapConfigFn = func(config *rest.Config) *rest.Config {
 		config.QPS = -1 // no limit: every object of a release is read
 		config.WarningHandler = rest.NoWarnings{}
@@ -52,6 +66,9 @@ type API struct {
 
 // Connect returns the clients, or an error if the API server does not answer.
 func (c Cluster) Connect() (API, error) {
+	if err := c.Check(); err != nil {
+		return API{}, err
+	}
 	config, err := c.flags("").ToRESTConfig()
 	if err != nil {
 		return API{}, c.notFound(err)

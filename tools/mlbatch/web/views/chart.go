@@ -86,7 +86,7 @@ func Quota(o top.Overview) *Chart {
 	for range 2 { // once for the scale
 		bars = nil
 		for _, t := range o.Teams {
-			each(t.Name, t.Quota, "borrowed")
+			each(t.Title(), t.Quota, "borrowed")
 		}
 		for _, p := range o.Cohorts {
 			each("cohort "+p.Cohort, p.Cells, "lent")
