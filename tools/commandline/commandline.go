@@ -88,6 +88,7 @@ func (p Program) Run(ctx context.Context, args []string, out, progress io.Writer
 	root.SetOut(out)
 	root.SetErr(progress)
 	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
 	sayWhatToDo(root)
 	cmd, err := root.ExecuteContextC(ctx)
 	switch {
@@ -103,9 +104,13 @@ func (p Program) Run(ctx context.Context, args []string, out, progress io.Writer
 	return err
 }
 
-// sayWhatToDo completes commands that only have subcommands: cobra prints their help, and calls any word a success.
+// sayWhatToDo completes commands that only have subcommands, and help: cobra prints their help, and calls any word a
+// success.
 func sayWhatToDo(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
+		if cmd.Name() == "help" {
+			cmd.Args = func(cmd *cobra.Command, args []string) error { _, _, err := cmd.Root().Find(args); return err }
+		}
 		if cmd.HasSubCommands() && !cmd.Runnable() {
 			cmd.Args = cobra.NoArgs
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error {

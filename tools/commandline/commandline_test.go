@@ -45,6 +45,7 @@ func run(ctx context.Context, p Program, args ...string) (out, progress string, 
 func TestErrorsAreOneSentence(t *testing.T) {
 	for line, want := range map[string]string{
 		"sumbit":         `unknown command "sumbit" for "program": see 'program --help'`,
+		"help sumbit":    `unknown command "sumbit" for "program": see 'program help --help'`,
 		"--titel=x":      "unknown flag: --titel: see 'program --help'",
 		"submit --titel": "unknown flag: --titel: see 'program submit --help'",
 		"submit -x":      "unknown shorthand flag: 'x' in -x: see 'program submit --help'",
@@ -70,6 +71,7 @@ func TestHelpAndVersion(t *testing.T) {
 		"--version":     "program version " + versions.Version + "\n",
 		"":              "Is the program of version " + versions.Version + "\n\nUsage:\n  program [command]\n",
 		"submit --help": "Usage:\n  program submit [flags]\n",
+		"help submit":   "Usage:\n  program submit [flags]\n",
 	} {
 		t.Run(line, func(t *testing.T) {
 			out, progress, err := run(t.Context(), program(succeed), strings.Fields(line)...)
