@@ -20,7 +20,7 @@ import (
 var root = filepath.Join("..", "..")
 
 // afterwards are packages with tests that are in no lane: make test-long runs them.
-var afterwards = []string{"test/bench/cluster", "test/takeover", "test/turns"}
+var afterwards = []string{"test/bench/cluster", "test/siege", "test/takeover", "test/turns"}
 
 func TestEveryLaneIsATargetThatMakeHelpLists(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))

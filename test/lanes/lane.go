@@ -47,7 +47,6 @@ var lanes = []lane{
 	{name: "racks", root: true},
 	{name: "scenes", root: true},
 	{name: "counted", root: true},
-	{name: "siege", root: true},
 	{name: "site-test", root: true, more: []string{
 		"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "charts", "docs", "samples", "setup", "test/bench", "tools/artifacts/site", "tools/pytorchjob-generator", "./tools/mlbatch",
 	}},
