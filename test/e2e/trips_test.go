@@ -21,8 +21,9 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// mostTrips is how many calls of webhooks a queued Job may cost from its submission to its end.
-const mostTrips = 9
+// mostTrips is how many calls of webhooks a queued Job costs from its submission to its end: seven for the AppWrapper,
+// of Kueue's webhooks and ours, and five for its Workload.
+const mostTrips = 12
 
 // idle are webhooks of Kueue for kinds that it does not manage here. Each call would cost time and do nothing.
 var idle = []string{"mjob.kb.io", "vjob.kb.io", "mpod.kb.io", "vpod.kb.io"}
