@@ -3,12 +3,17 @@
 package appwrapper
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
@@ -85,6 +90,7 @@ func TestTheJobOfAJobSetSaysWhetherThereIsARetry(t *testing.T) {
 		"it is of another JobSet":     {message: byOne, reason: "DeadlineExceeded", owner: "uid-of-another"},
 		"it is gone":                  {message: "jobset failed (first failed job: set-w-1)", reason: "DeadlineExceeded", owner: "uid-of-set"},
 		"no Job is named":             {message: "jobset failed", reason: "DeadlineExceeded", owner: "uid-of-set"},
+		"it may not be read":          {message: byOne, reason: "DeadlineExceeded", owner: "uid-of-set"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set, child := job("set", "a"), job("set-w-0", "")
@@ -93,6 +99,14 @@ func TestTheJobOfAJobSetSaysWhetherThereIsARetry(t *testing.T) {
 			set.Object["status"], child.Object["status"] = failed("FailedJobs", tc.message), failed(tc.reason, "")
 			child.SetOwnerReferences([]metav1.OwnerReference{{Kind: "JobSet", Name: "set", UID: types.UID(tc.owner), Controller: new(true)}})
 			w := newWorld(t, set, child)
+			if name == "it may not be read" {
+				w.reconciler.live = interceptor.NewClient(w.api, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+					if key.Name == child.GetName() {
+						return apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, key.Name, errors.New("no"))
+					}
+					return c.Get(ctx, key, o, options...)
+				}})
+			}
 			o := &observation{aw: given.AppWrapper("a").Build(), components: []component{{kind: kinds.For(jobSet)}}}
 			o.snapshot.Components = []lifecycle.Component{{Name: "set"}}
 			if err := w.reconciler.readComponent(t.Context(), o, 0); err != nil {
