@@ -23,7 +23,7 @@ import (
 )
 
 // mostTrips is how many calls of Kueue's webhooks and ours the AppWrapper of a queued Job costs from its submission to
-// its end. Its Workload costs four or five more: how often Kueue writes it depends on what it has seen by then.
+// its end. Its Workload costs four to seven more: how often Kueue writes it depends on what it has seen by then.
 const mostTrips = 7
 
 // idle are webhooks of Kueue for kinds that it does not manage here. Each call would cost time and do nothing.
